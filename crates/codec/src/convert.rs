@@ -1,0 +1,191 @@
+//! Whole blocks from one element type to another.
+
+use crate::element::{Scalar, read, write};
+use crate::{Class, DType};
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+/// Converts `count` elements, rounding to nearest even where the target is narrower.
+/// `out` is replaced; it is as long as the target type needs.
+pub fn convert(from: DType, to: DType, bytes: &[u8], count: usize, out: &mut Vec<u8>) {
+    out.clear();
+    let size = to.byte_len(count as u64).and_then(|n| usize::try_from(n).ok());
+    out.resize(size.unwrap_or(0), 0);
+    // The pairs that whole models are converted with go without the detour over `Scalar`.
+    match (from, to) {
+        (a, b) if a == b => {
+            let size = out.len();
+            out.copy_from_slice(&bytes[..size]);
+        }
+        (_, DType::F32) => {
+            let mut values = [0f32; 256];
+            for start in (0..count).step_by(values.len()) {
+                let n = values.len().min(count - start);
+                to_f32(from, bytes, start, &mut values[..n]);
+                for (slot, v) in out[start * 4..].chunks_exact_mut(4).zip(&values[..n]) {
+                    slot.copy_from_slice(&v.to_le_bytes());
+                }
+            }
+        }
+        (DType::F32, DType::F16) => narrow_f32(bytes, out, |v| f16::from_f32(v).to_bits()),
+        (DType::F32, DType::BF16) => narrow_f32(bytes, out, |v| bf16::from_f32(v).to_bits()),
+        _ => (0..count).for_each(|i| write(to, out, i, read(from, bytes, i))),
+    }
+}
+
+fn narrow_f32(bytes: &[u8], out: &mut [u8], narrow: impl Fn(f32) -> u16) {
+    for (slot, raw) in out.chunks_exact_mut(2).zip(bytes.chunks_exact(4)) {
+        let value = f32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]);
+        slot.copy_from_slice(&narrow(value).to_le_bytes());
+    }
+}
+
+/// Elements from `start` on as f32, as many as `out` takes; 64-bit types are rounded.
+#[allow(clippy::cast_possible_truncation)]
+pub fn to_f32(from: DType, bytes: &[u8], start: usize, out: &mut [f32]) {
+    match from {
+        DType::F32 => {
+            for (v, raw) in out.iter_mut().zip(bytes[start * 4..].chunks_exact(4)) {
+                *v = f32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]);
+            }
+        }
+        DType::F16 => {
+            let mut halves = [f16::ZERO; 64];
+            for (part, raw) in out.chunks_mut(64).zip(bytes[start * 2..].chunks(128)) {
+                for (h, raw) in halves.iter_mut().zip(raw.chunks_exact(2)) {
+                    *h = f16::from_bits(u16::from_le_bytes([raw[0], raw[1]]));
+                }
+                let n = part.len();
+                halves[..n].convert_to_f32_slice(part);
+            }
+        }
+        DType::BF16 => {
+            for (v, raw) in out.iter_mut().zip(bytes[start * 2..].chunks_exact(2)) {
+                *v = f32::from_bits(u32::from(u16::from_le_bytes([raw[0], raw[1]])) << 16);
+            }
+        }
+        DType::I8 => {
+            for (v, &raw) in out.iter_mut().zip(&bytes[start..]) {
+                *v = f32::from(raw.cast_signed());
+            }
+        }
+        _ => {
+            for (i, v) in out.iter_mut().enumerate() {
+                *v = read(from, bytes, start + i).to_f64() as f32;
+            }
+        }
+    }
+}
+
+/// How a block changes when it is stored as another type.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// Values that are not the same afterwards.
+    pub changed: u64,
+    /// The largest absolute difference among them; infinite when a number became none.
+    pub largest: f64,
+}
+
+impl Change {
+    pub fn add(&mut self, other: Change) {
+        self.changed += other.changed;
+        self.largest = self.largest.max(other.largest);
+    }
+
+    pub fn note(&mut self, before: f64, after: f64) {
+        self.changed += 1;
+        let difference = (before - after).abs();
+        self.largest =
+            self.largest.max(if difference.is_nan() { f64::INFINITY } else { difference });
+    }
+}
+
+/// Measures what storing `count` elements as `to` would change, without storing them.
+pub fn measure(from: DType, to: DType, bytes: &[u8], count: usize) -> Change {
+    let mut change = Change::default();
+    if from == to || from.wider().contains(&to) {
+        return change;
+    }
+    let bits = usize::try_from(to.bits()).unwrap_or(64);
+    for i in 0..count {
+        let value = read(from, bytes, i);
+        let mut slot = [0; 8];
+        write(to, &mut slot[..bits.div_ceil(8)], 0, value);
+        let stored = read(to, &slot, 0);
+        if !value.same(stored) {
+            match (from.class(), value) {
+                (Class::Complex, Scalar::Complex(_, im)) => change.note(0.0, f64::from(im)),
+                _ => change.note(value.to_f64(), stored.to_f64()),
+            }
+        }
+    }
+    change
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32s(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|v| v.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn fast_paths_agree_with_single_values() {
+        let values: Vec<f32> = (0..700).map(|i| (i as f32 - 350.0) * 0.37e-2).collect();
+        let source = f32s(&values);
+        let mut out = Vec::new();
+        for to in [DType::F16, DType::BF16, DType::F64, DType::I8] {
+            convert(DType::F32, to, &source, values.len(), &mut out);
+            let mut expected = vec![0; out.len()];
+            for i in 0..values.len() {
+                write(to, &mut expected, i, read(DType::F32, &source, i));
+            }
+            assert_eq!(out, expected, "{to}");
+            let mut back = Vec::new();
+            convert(to, DType::F32, &out, values.len(), &mut back);
+            for i in 0..values.len() {
+                assert_eq!(
+                    read(DType::F32, &back, i).to_f64(),
+                    read(to, &out, i).to_f64() as f32 as f64
+                );
+            }
+        }
+    }
+
+    /// All 65,536 codes of both half types, and the middle between every two neighbours.
+    #[test]
+    fn half_types_round_to_nearest_even() {
+        for (dtype, exponent_mask) in [(DType::F16, 0x7C00u16), (DType::BF16, 0x7F80)] {
+            let value = |code: u16| read(dtype, &code.to_le_bytes(), 0).to_f64();
+            for code in 0..exponent_mask - 1 {
+                let middle = f64::midpoint(value(code), value(code + 1)) as f32;
+                let even = code + code % 2;
+                let mut out = Vec::new();
+                for (v, expected) in [
+                    (value(code) as f32, code),
+                    (middle, even),
+                    (middle.next_down(), code),
+                    (middle.next_up(), code + 1),
+                ] {
+                    convert(DType::F32, dtype, &v.to_le_bytes(), 1, &mut out);
+                    assert_eq!(out, expected.to_le_bytes(), "{dtype} {v:e}");
+                    convert(DType::F32, dtype, &(-v).to_le_bytes(), 1, &mut out);
+                    assert_eq!(out, (expected | 0x8000).to_le_bytes(), "{dtype} -{v:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn changes_are_measured() {
+        let source = f32s(&[1.0, 0.1, f32::NAN]);
+        let change = measure(DType::F32, DType::F16, &source, 3);
+        assert_eq!(change.changed, 1);
+        assert!(change.largest > 0.0 && change.largest < 1e-4);
+        assert_eq!(measure(DType::F32, DType::F64, &source, 3), Change::default());
+        let big = 70_000i64.to_le_bytes();
+        assert_eq!(measure(DType::I64, DType::I32, &big, 1).changed, 0);
+        assert_eq!(measure(DType::I64, DType::I16, &big, 1).largest, 70_000.0 - 32_767.0);
+    }
+}

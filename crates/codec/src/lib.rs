@@ -1,0 +1,19 @@
+//! Numbers as they stand in model files.
+//!
+//! * [`DType`]: every element type that any of the formats knows, with its width and its kind.
+//! * [`Scalar`]: one value, wide enough to hold any of them exactly.
+//! * [`element`]: reading and writing single values of a type.
+//! * [`convert`]: whole blocks from one type to another, and the exactness of doing so.
+//! * [`minifloat`]: floats of eight bits and fewer.
+//! * [`scan`]: looking for NaN and infinity.
+
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
+
+pub mod convert;
+mod dtype;
+pub mod element;
+pub mod minifloat;
+pub mod scan;
+
+pub use dtype::{Class, DType};
+pub use element::Scalar;

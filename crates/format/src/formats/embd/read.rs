@@ -1,0 +1,409 @@
+//! Bytes to container: tells the layouts apart, parses the indexed one.
+
+use super::super::Stop;
+use super::layout::{self, Descriptor, Footer, Header};
+use super::rules::*;
+use super::stream;
+use crate::Input;
+use crate::model::{BadEntry, Container, Encoding, SPECIAL_TOKENS, Tensor, Value, Vocabulary};
+use crate::source::Source;
+use crate::wire::{Cursor, Finding, Findings, Regions, Rule, Span, What, fnv1a32, numel};
+use std::collections::HashSet;
+
+pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
+    let file = input.source.bytes();
+    if !file.starts_with(&layout::MAGIC) {
+        return Err(CUT_SHORT
+            .at(0..4)
+            .field("header.magic")
+            .message("the magic is missing")
+            .expected("\"EMBD\"")
+            .found(format!("{:02x?}", &file[..file.len().min(4)]))
+            .into());
+    }
+    // A version the stream layout can't have settles it; so does anything that only an indexed file has.
+    let version = Cursor::new(file, 4..8, CUT_SHORT).u32("header.version")?;
+    if version != 1 || has_marks_of_indexed(file) {
+        return read_indexed(&input.source, findings);
+    }
+    match stream::read(&input.source) {
+        Ok(container) => Ok(container),
+        // Neither fits. A damaged indexed file must not be reported as a broken stream file.
+        Err(_) if looks_indexed(file) => read_indexed(&input.source, findings),
+        Err(finding) => Err(finding.into()),
+    }
+}
+
+/// The size, the end magic or the header checksum say that the layout is the indexed one.
+fn has_marks_of_indexed(file: &[u8]) -> bool {
+    let Ok(header) = Header::parse(file) else { return false };
+    let end_magic = Footer::parse(file).is_ok_and(|f| f.magic == layout::MAGIC_END);
+    header.total_size == file.len() as u64 || end_magic || checksum_holds(file, &header)
+}
+
+fn checksum_holds(file: &[u8], header: &Header) -> bool {
+    header.flags & layout::CHECKSUMS != 0
+        && crc32fast::hash(&file[..layout::HEADER_CHECKED as usize]) == header.checksum
+}
+
+/// Whether the fields make sense as an indexed header, or the file ends within one.
+fn looks_indexed(file: &[u8]) -> bool {
+    match Header::parse(file) {
+        Ok(h) => h.flags < 16 && u64::from(h.metadata_offset) == layout::HEADER && h.reserved == 0,
+        Err(_) => false,
+    }
+}
+
+fn read_indexed(source: &Source, findings: &mut Findings) -> Result<Container, Stop> {
+    let file = source.bytes();
+    let header = Header::parse(file)?;
+    let footer = Footer::parse(file)?;
+    check_header(file, &header, &footer, findings)?;
+    let mut regions = Regions::default();
+    let size = file.len() as u64;
+    regions.add(0..layout::HEADER, What::Structure("header"));
+    regions.add(size - layout::FOOTER..size, What::Structure("footer"));
+    let metadata = read_metadata(file, &header, &mut regions)?;
+    let (vocabulary, special_last) = read_vocabulary(source, &header, &mut regions, findings)?;
+    let tensors = read_tensors(source, &header, &mut regions, findings)?;
+    if let Some((a, b)) = regions.finish(size, layout::ALIGNMENT) {
+        let finding = OVERLAP.at(b.span.start..b.span.end.min(a.span.end));
+        let named = |what: What| match what {
+            What::Tensor(i) => format!("tensor {:?}", tensors[i].name),
+            other => format!("{other:?}"),
+        };
+        findings.push(
+            finding
+                .field(format!("{} and {}", named(a.what), named(b.what)))
+                .expected("separate ranges, or the same one")
+                .found(format!(
+                    "{:#x}..{:#x} and {:#x}..{:#x}",
+                    a.span.start, a.span.end, b.span.start, b.span.end
+                )),
+        );
+    }
+    let mut dialect = crate::model::Dialect::new();
+    dialect.insert("flags".into(), header.flags.into());
+    if special_last {
+        dialect.insert("special_last".into(), true.into());
+    }
+    Ok(Container {
+        format: "embd",
+        layout: "indexed".to_owned(),
+        dialect,
+        size,
+        metadata,
+        tensors,
+        vocabulary,
+        regions,
+        ..Container::default()
+    })
+}
+
+fn check_header(file: &[u8], h: &Header, f: &Footer, findings: &mut Findings) -> Result<(), Stop> {
+    let size = file.len() as u64;
+    let end = size - layout::FOOTER;
+    let hex = |v: u32| format!("{v:#010x}");
+    if h.major != 1 {
+        return Err(MAJOR.at(4..6).field("header.version_major").expected(1).found(h.major).into());
+    }
+    if h.minor != 0 {
+        findings.push(MINOR.at(6..8).field("header.version_minor").expected(0).found(h.minor));
+    }
+    // The checksum first: when it is wrong, the other fields are hearsay.
+    if h.flags & layout::CHECKSUMS != 0 && !checksum_holds(file, h) {
+        let computed = crc32fast::hash(&file[..layout::HEADER_CHECKED as usize]);
+        let finding = HEADER_CRC.at(56..60).field("header.header_checksum");
+        findings.push(
+            finding
+                .expected(hex(h.checksum))
+                .found(hex(computed))
+                .hint("the header was changed or damaged"),
+        );
+    }
+    if h.flags & !0b111 != 0 {
+        let compressed = h.flags & 0b1000 != 0;
+        let finding =
+            FLAGS.at(8..12).field("header.flags").expected("bits 0 to 2").found(hex(h.flags));
+        return Err(if compressed {
+            finding.hint("bit 3 says compressed, which is reserved and undefined")
+        } else {
+            finding
+        }
+        .into());
+    }
+    if h.total_size != size {
+        let (expected, found) = (format!("{} bytes", h.total_size), format!("{size} bytes"));
+        let hint = if h.total_size > size {
+            "the file is cut short"
+        } else {
+            "something was appended to the file"
+        };
+        findings.push(
+            SIZE.at(48..56)
+                .field("header.total_file_size")
+                .expected(expected)
+                .found(found)
+                .hint(hint),
+        );
+    }
+    if f.magic != layout::MAGIC_END {
+        let found = format!("{:02x?}", f.magic);
+        let finding = END_MAGIC.at(end + 8..end + 12).field("footer.magic_end");
+        findings.push(finding.expected("\"DBME\"").found(found).hint("the file may be cut short"));
+    }
+    for (at, field, value) in
+        [(60, "header.reserved", h.reserved), (end + 12, "footer.reserved", f.reserved)]
+    {
+        if value != 0 {
+            findings.push(RESERVED.at(at..at + 4).field(field).expected(0).found(hex(value)));
+        }
+    }
+    if h.flags & layout::CHECKSUMS == 0 {
+        for (at, field, value) in [
+            (56, "header.header_checksum", h.checksum),
+            (end, "footer.data_checksum", f.data_checksum),
+            (end + 4, "footer.file_checksum", f.file_checksum),
+        ] {
+            if value != 0 {
+                findings.push(
+                    CRC_WITHOUT_FLAG.at(at..at + 4).field(field).expected(0).found(hex(value)),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A section as the header gives it, which must lie between header and footer.
+fn section(file: &[u8], offset: u64, size: u64, name: &str) -> Result<Span, Box<Finding>> {
+    let end = file.len() as u64 - layout::FOOTER;
+    let span = offset..offset.saturating_add(size);
+    if offset < layout::HEADER || span.end > end {
+        return Err(Box::new(
+            SECTION
+                .at(span.clone())
+                .field(name)
+                .expected(format!("within {:#x}..{end:#x}", layout::HEADER))
+                .found(format!("{:#x}..{:#x}", span.start, span.end))
+                .hint("the file may be cut short"),
+        ));
+    }
+    Ok(span)
+}
+
+fn read_metadata(
+    file: &[u8],
+    h: &Header,
+    regions: &mut Regions,
+) -> Result<Vec<(String, Value)>, Stop> {
+    if h.metadata_size == 0 {
+        return Ok(Vec::new());
+    }
+    let span = section(file, h.metadata_offset.into(), h.metadata_size.into(), "metadata")?;
+    regions.add(span.clone(), What::Structure("metadata"));
+    let mut c = Cursor::new(file, span.clone(), METADATA);
+    let count = c.u32("metadata.entry_count")?;
+    let total = c.u32("metadata.total_size")?;
+    let mut entries = Vec::new();
+    let mut keys = HashSet::new();
+    for _ in 0..count {
+        let start = c.position();
+        let (key_length, value_length) = (c.u16("metadata entry")?, c.u16("metadata entry")?);
+        let key = c.text(key_length.into(), "metadata key", METADATA)?;
+        let value = c.text(value_length.into(), "metadata value", METADATA)?;
+        if !keys.insert(key) {
+            return Err(METADATA_KEY
+                .at(start..c.position())
+                .field(format!("metadata {key:?}"))
+                .into());
+        }
+        entries.push((key.to_owned(), Value::Text(value.to_owned())));
+    }
+    let used = c.position() - span.start - 8;
+    if used != u64::from(total) || c.remaining() != 0 {
+        return Err(METADATA
+            .at(span.start + 4..span.start + 8)
+            .field("metadata.total_size")
+            .message("the metadata entries do not fill their section")
+            .expected(format!("{total} bytes of entries in a section of {}", h.metadata_size))
+            .found(format!("{used} bytes"))
+            .into());
+    }
+    Ok(entries)
+}
+
+/// The vocabulary, and whether the special tokens come behind it.
+fn read_vocabulary(
+    source: &Source,
+    h: &Header,
+    regions: &mut Regions,
+    findings: &mut Findings,
+) -> Result<(Option<Vocabulary>, bool), Stop> {
+    let file = source.bytes();
+    if h.flags & layout::VOCABULARY == 0 {
+        if h.vocab_offset != 0 || h.vocab_size != 0 {
+            let finding =
+                VOCAB_WITHOUT_FLAG.at(20..28).field("header.vocab_offset, header.vocab_size");
+            findings.push(
+                finding.expected("0, 0").found(format!("{}, {}", h.vocab_offset, h.vocab_size)),
+            );
+        }
+        return Ok((None, false));
+    }
+    let span = section(file, h.vocab_offset.into(), h.vocab_size.into(), "vocabulary")?;
+    let mut c = Cursor::new(file, span.clone(), VOCAB);
+    let count = c.u32("vocabulary.token_count")?;
+    let total = u64::from(c.u32("vocabulary.total_size")?);
+    let given = u64::from(c.u32("vocabulary.special_tokens")?);
+    const SPECIAL: u64 = 20;
+    // Absolute by the specification; relative to the section when only that lands inside.
+    let fits = |at: u64| at >= span.start + 12 && at.saturating_add(SPECIAL) <= span.end;
+    let special = if fits(given) {
+        given
+    } else if fits(span.start + given) {
+        let finding = SPECIAL_RELATIVE.at(span.start + 8..span.start + 12);
+        findings.push(
+            finding.field("vocabulary.special_tokens").expected(span.start + given).found(given),
+        );
+        span.start + given
+    } else {
+        return Err(VOCAB
+            .at(span.start + 8..span.start + 12)
+            .field("vocabulary.special_tokens")
+            .expected(format!("{:#x}..={:#x}", span.start + 12, span.end.saturating_sub(SPECIAL)))
+            .found(format!("{given:#x}"))
+            .into());
+    };
+    let first = special == span.start + 12;
+    let start = if first { special + SPECIAL } else { span.start + 12 };
+    let limit = if first { span.end } else { special };
+    let view = source.view(start..limit).ok_or_else(|| VOCAB.at(span.clone()))?;
+    let (mut vocabulary, used) =
+        Vocabulary::with_u16_lengths(&view, crate::wire::to_len(count.into()))
+            .map_err(|bad| bad_token(bad, start, VOCAB))?;
+    if used as u64 != total || start + total != limit {
+        return Err(VOCAB
+            .at(span.start + 4..span.start + 8)
+            .field("vocabulary.total_size")
+            .message("the tokens do not fill their section")
+            .expected(format!("{total} bytes of tokens, {} in the section", limit - start))
+            .found(format!("{used} bytes"))
+            .into());
+    }
+    let mut c = Cursor::new(file, special..special + SPECIAL, VOCAB);
+    for (i, (name, _)) in SPECIAL_TOKENS.iter().enumerate() {
+        let id = c.u32("special token")?;
+        if id < count {
+            vocabulary.special.push(((*name).to_owned(), id));
+        } else if id != layout::NO_TOKEN {
+            let at = special + i as u64 * 4;
+            let finding = SPECIAL_ID.at(at..at + 4).field(format!("special token {name}_id"));
+            findings.push(finding.expected(format!("below {count}, or 0xffffffff")).found(id));
+        }
+    }
+    regions.add(span.start..span.start + 12, What::Structure("vocabulary header"));
+    regions.add(special..special + SPECIAL, What::Structure("special tokens"));
+    regions.add(start..limit, What::Vocabulary);
+    Ok((Some(vocabulary), !first))
+}
+
+/// The finding for a token that is cut short or no text.
+pub(super) fn bad_token(bad: BadEntry, start: u64, rule: Rule) -> Box<Finding> {
+    let (token, at, expected) = match bad {
+        BadEntry::CutShort { token, at } => (token, at, "its length and text inside the section"),
+        BadEntry::NotUtf8 { token, at } => (token, at, "UTF-8 text"),
+    };
+    let at = start + at as u64;
+    Box::new(rule.at(at..at + 2).field(format!("token {token}")).expected(expected))
+}
+
+fn read_tensors(
+    source: &Source,
+    h: &Header,
+    regions: &mut Regions,
+    findings: &mut Findings,
+) -> Result<Vec<Tensor>, Stop> {
+    let file = source.bytes();
+    let (offset, count) = (u64::from(h.index_offset), u64::from(h.index_count));
+    let index = section(file, offset, count * layout::DESCRIPTOR, "tensor index")?;
+    let data = section(file, h.data_offset.into(), h.data_size, "tensor data")?;
+    regions.add(index.clone(), What::Structure("tensor index"));
+    let end = file.len() as u64 - layout::FOOTER;
+    let mut c = Cursor::new(file, index.clone(), CUT_SHORT);
+    let mut names = Cursor::new(file, index.end..end, NAME);
+    let mut seen = HashSet::new();
+    let mut tensors = Vec::new();
+    let mut relative_only = None;
+    for _ in 0..count {
+        let at = c.position();
+        let d = Descriptor::parse(&mut c)?;
+        let name = names.text(d.name_length.into(), "tensor name", NAME)?;
+        let field = || format!("tensor {name:?}");
+        if !seen.insert(name) {
+            return Err(NAME
+                .at(at..at + 32)
+                .field(field())
+                .message("the tensor name appears twice")
+                .into());
+        }
+        if fnv1a32(name.as_bytes()) != d.name_hash {
+            let expected = format!("{:#010x}", fnv1a32(name.as_bytes()));
+            let finding = NAME_HASH.at(at..at + 4).field(field());
+            findings.push(finding.expected(expected).found(format!("{:#010x}", d.name_hash)));
+        }
+        let Some(&dtype) = layout::DTYPES.get(usize::from(d.dtype)) else {
+            return Err(DTYPE
+                .at(at + 4..at + 5)
+                .field(field())
+                .expected("0 to 8")
+                .found(d.dtype)
+                .into());
+        };
+        let rank = usize::from(d.ndim);
+        if rank == 0 || rank > 4 || d.shape[rank..].iter().any(|&x| x != 0) {
+            return Err(SHAPE
+                .at(at + 5..at + 24)
+                .field(field())
+                .expected("1 to 4 dimensions, the unused ones 0")
+                .found(format!("{rank} dimensions of {:?}", d.shape))
+                .into());
+        }
+        let shape: Vec<u64> = d.shape[..rank].iter().map(|&x| x.into()).collect();
+        let bytes = numel(&shape).and_then(|n| dtype.byte_len(n));
+        let range = bytes.and_then(|b| {
+            let start = data.start.checked_add(d.data_offset)?;
+            Some(start..start.checked_add(b)?)
+        });
+        let Some(range) = range.filter(|r| r.end <= data.end) else {
+            return Err(TENSOR_RANGE
+                .at(at + 24..at + 32)
+                .field(field())
+                .expected(format!("within {:#x}..{:#x}", data.start, data.end))
+                .found(format!(
+                    "{} bytes at {:#x}",
+                    bytes.map_or("too many".into(), |b| b.to_string()),
+                    d.data_offset
+                ))
+                .hint("the file may be cut short")
+                .into());
+        };
+        if h.flags & layout::ALIGNED != 0 && !range.start.is_multiple_of(layout::ALIGNMENT) {
+            if d.data_offset.is_multiple_of(layout::ALIGNMENT) {
+                relative_only.get_or_insert(range.clone());
+            } else {
+                let found = format!("{:#x}", range.start);
+                let finding = ALIGNMENT.at(at + 24..at + 32).field(field());
+                findings.push(finding.expected("a multiple of 64").found(found));
+            }
+        }
+        regions.add(range.clone(), What::Tensor(tensors.len()));
+        let view = source.view(range.clone()).ok_or_else(|| TENSOR_RANGE.at(range))?;
+        tensors.push(Tensor::stored(name, Encoding::Plain(dtype), shape, view));
+    }
+    if let Some(range) = relative_only {
+        findings.push(ALIGNMENT_RELATIVE.at(range).field("tensor data"));
+    }
+    regions.add(index.end..names.position(), What::Structure("tensor names"));
+    Ok(tensors)
+}

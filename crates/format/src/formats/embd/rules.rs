@@ -1,0 +1,201 @@
+//! The numbered rules, and the checks that need the data.
+
+use super::layout::{ALIGNED, CHECKSUMS, FOOTER, Footer, Header};
+use super::metadata;
+use crate::model::Container;
+use crate::wire::{Findings, Span, What, align_up, to_len};
+use crate::{Input, rules};
+use rayon::prelude::*;
+use weighbridge_codec::scan;
+
+rules! {
+    CUT_SHORT "EMBD-01" Error "the file ends too early";
+    MAJOR "EMBD-02" Error "unknown major version";
+    MINOR "EMBD-03" Warning "unknown minor version";
+    FLAGS "EMBD-04" Error "reserved flags are set";
+    SIZE "EMBD-05" Error "total_file_size is not the file's size";
+    END_MAGIC "EMBD-06" Error "the end magic is missing";
+    HEADER_CRC "EMBD-07" Error "the header checksum is wrong";
+    DATA_CRC "EMBD-08" Error "the data checksum is wrong";
+    FILE_CRC "EMBD-09" Error "the file checksum is wrong";
+    CRC_WITHOUT_FLAG "EMBD-10" Error "there are checksums, but the flag for them is off";
+    RESERVED "EMBD-11" Error "a reserved field is not zero";
+    SECTION "EMBD-12" Error "a section lies outside the file";
+    OVERLAP "EMBD-13" Error "two sections or tensors overlap";
+    METADATA "EMBD-14" Error "the metadata section is malformed";
+    METADATA_KEY "EMBD-15" Error "a metadata key appears twice";
+    VOCAB "EMBD-16" Error "the vocabulary section is malformed";
+    SPECIAL_RELATIVE "EMBD-17" Warning "special_tokens is relative to its section";
+    SPECIAL_ID "EMBD-18" Error "a special token is not in the vocabulary";
+    VOCAB_WITHOUT_FLAG "EMBD-19" Error "there is a vocabulary, but the flag for it is off";
+    DTYPE "EMBD-20" Error "unknown data type";
+    SHAPE "EMBD-21" Error "impossible shape";
+    NAME "EMBD-22" Error "a tensor name is malformed or appears twice";
+    NAME_HASH "EMBD-23" Warning "the name hash is not that of the name";
+    TENSOR_RANGE "EMBD-24" Error "a tensor lies outside the data section";
+    ALIGNMENT "EMBD-25" Error "a tensor is not aligned to 64 bytes";
+    ALIGNMENT_RELATIVE "EMBD-26" Warning "tensors are aligned within the data section only";
+    PADDING "EMBD-27" Warning "padding is not zero";
+    ORDER "EMBD-28" Warning "sections or tensors are not in their usual places";
+    REQUIRED_KEY "EMBD-29" Warning "a required metadata key is missing";
+    DISAGREES "EMBD-30" Error "metadata and content disagree";
+    NOT_FINITE "EMBD-31" Warning "a weight is not a finite number";
+    STREAM "EMBD-32" Error "the stream layout is malformed";
+}
+
+pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
+    let file = input.source.bytes();
+    let blocks = read_blocks(container, file);
+    if container.layout == "indexed"
+        && let (Ok(header), Ok(footer)) = (Header::parse(file), Footer::parse(file))
+    {
+        metadata::check(container, header.metadata_offset, findings);
+        check_order(container, &header, findings);
+        check_padding(container, file, findings);
+        if header.flags & CHECKSUMS != 0 {
+            check_sums(&blocks, file.len() as u64 - FOOTER, &header, &footer, findings);
+        }
+    }
+    report_values(container, &blocks, findings);
+}
+
+/// A run of the file of at most `BLOCK` bytes, all of one region.
+struct Block {
+    span: Span,
+    sum: crc32fast::Hasher,
+    /// Tensor and place of the first value that is not finite.
+    not_finite: Option<(usize, u64)>,
+}
+
+/// Reads every byte of the file once, in parallel, for its checksum and its values. Which checksum
+/// covers what is settled afterwards, by combining the blocks'.
+fn read_blocks(container: &Container, file: &[u8]) -> Vec<Block> {
+    const BLOCK: u64 = 1 << 20;
+    let mut spans = Vec::new();
+    let mut at = 0;
+    for region in container.regions.list() {
+        // An alias is the same bytes again.
+        let mut start = region.span.start.max(at);
+        while start < region.span.end {
+            let end = region.span.end.min(start + BLOCK);
+            spans.push((start..end, region.what));
+            start = end;
+        }
+        at = at.max(region.span.end);
+    }
+    let read = |(span, what): (Span, What)| {
+        let bytes = &file[to_len(span.start)..to_len(span.end)];
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(bytes);
+        let not_finite = match what {
+            What::Tensor(index) => container.tensors.get(index).and_then(|tensor| {
+                let dtype = tensor.encoding.stored();
+                let size = dtype.bits() / 8;
+                let first = scan::first_non_finite(dtype, bytes, bytes.len() / to_len(size))?;
+                Some((index, span.start + first as u64 * size))
+            }),
+            _ => None,
+        };
+        Block { span, sum, not_finite }
+    };
+    spans.into_par_iter().map(read).collect()
+}
+
+fn check_sums(
+    blocks: &[Block],
+    end: u64,
+    header: &Header,
+    footer: &Footer,
+    findings: &mut Findings,
+) {
+    let data_start = u64::from(header.data_offset);
+    let data = data_start..data_start + header.data_size;
+    for (rule, field, span, stored) in [
+        (DATA_CRC, "footer.data_checksum", data, footer.data_checksum),
+        (FILE_CRC, "footer.file_checksum", 0..end, footer.file_checksum),
+    ] {
+        let mut total = crc32fast::Hasher::new();
+        let inside = |b: &&Block| b.span.start >= span.start && b.span.end <= span.end;
+        blocks.iter().filter(inside).for_each(|b| total.combine(&b.sum));
+        let computed = total.finalize();
+        if stored != computed {
+            findings.push(
+                rule.at(span)
+                    .field(field)
+                    .expected(format!("{stored:#010x}"))
+                    .found(format!("{computed:#010x}"))
+                    .hint("the file was changed or damaged after it was written"),
+            );
+        }
+    }
+}
+
+/// The first NaN or infinity of each tensor that has one.
+fn report_values(container: &Container, blocks: &[Block], findings: &mut Findings) {
+    let mut last = None;
+    for &(index, at) in blocks.iter().filter_map(|b| b.not_finite.as_ref()) {
+        let tensor = &container.tensors[index];
+        let Some(view) = tensor.view().filter(|_| last != Some(index)) else { continue };
+        last = Some(index);
+        let size = tensor.encoding.stored().bits() / 8;
+        let place = (at - view.span().start) / size;
+        let value = tensor.scalar(place).map_or(f64::NAN, |s| s.to_f64());
+        findings.push(
+            NOT_FINITE
+                .at(at..at + size)
+                .field(format!("tensor {:?}", tensor.name))
+                .expected("finite numbers")
+                .found(format!("{value} at index {place}")),
+        );
+    }
+}
+
+/// Sections and tensors where a writer puts them: without that the same bytes can't be written again.
+fn check_order(container: &Container, header: &Header, findings: &mut Findings) {
+    let aligned = header.flags & ALIGNED != 0;
+    let mut next = header.data_offset.into();
+    let mut seen = std::collections::HashSet::new();
+    let mut out_of_place = container.regions.of(What::Unknown).next();
+    for tensor in &container.tensors {
+        let Some(view) = tensor.view() else { continue };
+        // A second name for the same bytes.
+        if !seen.insert(view.span()) && !view.is_empty() {
+            continue;
+        }
+        let start = if aligned { align_up(next, super::layout::ALIGNMENT) } else { Some(next) };
+        if Some(view.span().start) != start {
+            out_of_place = out_of_place.or(Some(view.span()));
+        }
+        next = view.span().end;
+    }
+    if next != u64::from(header.data_offset) + header.data_size {
+        out_of_place =
+            out_of_place.or(Some(next..u64::from(header.data_offset) + header.data_size));
+    }
+    let sections =
+        [header.metadata_offset, header.vocab_offset, header.index_offset, header.data_offset];
+    let present: Vec<_> = sections.into_iter().filter(|&o| o != 0).collect();
+    if !present.is_sorted() {
+        out_of_place = out_of_place.or(Some(12..40));
+    }
+    if let Some(span) = out_of_place {
+        findings.push(
+            ORDER
+                .at(span)
+                .expected("metadata, vocabulary, index and tensors in this order, without gaps")
+                .hint("readable; converting writes the usual order"),
+        );
+    }
+}
+
+fn check_padding(container: &Container, file: &[u8], findings: &mut Findings) {
+    for what in [What::Padding, What::Unknown] {
+        for span in container.regions.of(what) {
+            let bytes = &file[to_len(span.start)..to_len(span.end)];
+            if let Some(i) = scan::first_non_zero(bytes) {
+                let at = span.start + i as u64;
+                findings.push(PADDING.at(at..at + 1).expected("0").found(bytes[i]));
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The JSON header, parsed in order and without building a tree.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use std::borrow::Cow;
+use weighbridge_codec::DType;
+
+/// Readers of safetensors refuse headers longer than this.
+pub(super) const LONGEST: u64 = 100_000_000;
+
+/// Each type under its name in the header.
+pub(super) const DTYPES: &[(&str, DType)] = &[
+    ("BOOL", DType::Bool),
+    ("F4", DType::F4E2M1),
+    ("F6_E2M3", DType::F6E2M3),
+    ("F6_E3M2", DType::F6E3M2),
+    ("U8", DType::U8),
+    ("I8", DType::I8),
+    ("F8_E5M2", DType::F8E5M2),
+    ("F8_E4M3", DType::F8E4M3),
+    ("F8_E8M0", DType::F8E8M0),
+    ("F8_E4M3FNUZ", DType::F8E4M3Fnuz),
+    ("F8_E5M2FNUZ", DType::F8E5M2Fnuz),
+    ("I16", DType::I16),
+    ("U16", DType::U16),
+    ("F16", DType::F16),
+    ("BF16", DType::BF16),
+    ("I32", DType::I32),
+    ("U32", DType::U32),
+    ("F32", DType::F32),
+    ("C64", DType::C64),
+    ("F64", DType::F64),
+    ("I64", DType::I64),
+    ("U64", DType::U64),
+];
+
+/// The types of the table above.
+pub(super) const DTYPES_HELD: &[DType] = &{
+    let mut list = [DType::Bool; DTYPES.len()];
+    let mut i = 0;
+    while i < list.len() {
+        list[i] = DTYPES[i].1;
+        i += 1;
+    }
+    list
+};
+
+pub(super) fn name_of(dtype: DType) -> &'static str {
+    DTYPES.iter().find(|(_, d)| *d == dtype).map_or("U8", |(name, _)| name)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry<'a> {
+    #[serde(borrow)]
+    pub dtype: Cow<'a, str>,
+    pub shape: Vec<u64>,
+    pub data_offsets: (u64, u64),
+}
+
+/// The header's entries in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct Header<'a> {
+    pub metadata: Vec<(String, String)>,
+    pub tensors: Vec<(Cow<'a, str>, Entry<'a>)>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Header<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(HeaderVisitor)
+    }
+}
+
+struct HeaderVisitor;
+
+impl<'de> Visitor<'de> for HeaderVisitor {
+    type Value = Header<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header<'de>, A::Error> {
+        let mut header = Header::default();
+        while let Some(BorrowedText(name)) = map.next_key()? {
+            if name == "__metadata__" {
+                header.metadata = map.next_value::<Texts>()?.0;
+            } else {
+                header.tensors.push((name, map.next_value()?));
+            }
+        }
+        Ok(header)
+    }
+}
+
+/// A string that is borrowed from the header unless it has escapes.
+#[derive(Deserialize)]
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A map of strings, in order.
+#[derive(Default)]
+struct Texts(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct TextsVisitor;
+        impl<'de> Visitor<'de> for TextsVisitor {
+            type Value = Texts;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an object of strings")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+                let mut texts = Texts::default();
+                while let Some(entry) = map.next_entry()? {
+                    texts.0.push(entry);
+                }
+                Ok(texts)
+            }
+        }
+        d.deserialize_map(TextsVisitor)
+    }
+}

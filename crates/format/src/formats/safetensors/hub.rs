@@ -1,0 +1,441 @@
+//! The lossless hub: what safetensors can't say itself, as JSON in one metadata entry.
+//!
+//! Texts of the metadata stay ordinary entries, tensors stay ordinary tensors. The entry holds the
+//! rest: the original format with its dialect, order, typed metadata, size variables, vocabulary,
+//! attachments, records, and the encodings that tensors had before they were widened. Parts above
+//! 1 MiB become U8 tensors named `weighbridge/<part>`, because readers refuse long headers.
+
+use crate::model::{
+    Array, Attachment, Container, Data, Dialect, Encoding, Origin, Records, Scaled, Scaling,
+    Tensor, Value, Vocabulary,
+};
+use crate::source::View;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+/// The metadata entry's name, and the beginning of the names of tensors that carry parts of it.
+pub(super) const KEY: &str = "weighbridge";
+/// A part longer than this becomes a tensor; so does everything once the entry is this long.
+const INLINE: usize = 1 << 20;
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    version: u32,
+    format: String,
+    layout: String,
+    dialect: Dialect,
+    /// Every other part, inline or `{"tensor": name}`.
+    #[serde(flatten)]
+    parts: serde_json::Map<String, Json>,
+}
+
+/// A metadata value; `Text` stands in the file's own metadata.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum HubValue {
+    Text,
+    Bool(bool),
+    Number(String, u64),
+    Bits(u32, String),
+    Array(String, Vec<u64>, String),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum HubEncoding {
+    Plain(String),
+    Divisor { codes: String, divisor: u32 },
+    Affine { codes: String, axis: Option<usize>, scales: Vec<u32>, zero_points: Option<Vec<i32>> },
+}
+
+#[derive(Serialize, Deserialize)]
+struct HubTensor {
+    name: String,
+    encoding: HubEncoding,
+    /// The tensor holds the codes themselves, not their values.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    codes: bool,
+    /// Declared without data; then the shape stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declared: Option<Vec<u64>>,
+    /// The same bytes as another tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alias: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HubVocabulary {
+    tokens: Vec<String>,
+    special: Vec<(String, u32)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct HubAttachment {
+    name: String,
+    described: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tensor: Option<String>,
+}
+
+/// A tensor as it is to be written, with what the hub must remember of it.
+pub(super) struct Stored<'a> {
+    pub tensor: &'a Tensor,
+    pub encoding: Encoding,
+    pub codes: bool,
+}
+
+/// The entry's text, and the tensors that carry its long parts. `None` when there is nothing that
+/// safetensors doesn't say by itself.
+pub(super) fn pack(
+    container: &Container,
+    stored: &[Stored],
+) -> Option<(String, Vec<(String, View)>)> {
+    let mut packer = Packer { parts: serde_json::Map::new(), inline: 0, tensors: Vec::new() };
+    let typed = container.metadata.iter().any(|(_, v)| v.as_text().is_none());
+    let foreign = container.format != "safetensors" || container.origin.is_some();
+    if typed || foreign {
+        let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(v));
+        packer.part("metadata", &container.metadata.iter().map(entry).collect::<Vec<_>>());
+    }
+    packer.part("sizevars", &container.sizevars);
+    packer.part("tensors", &hub_tensors(container, stored));
+    if foreign {
+        packer.part("order", &container.tensors.iter().map(|t| &t.name).collect::<Vec<_>>());
+    }
+    if let Some(v) = &container.vocabulary {
+        let tokens = v.tokens().map(|t| t.into_owned()).collect();
+        packer.part("vocabulary", &Some(HubVocabulary { tokens, special: v.special.clone() }));
+    }
+    let attachments: Vec<_> = container.attachments.iter().map(|a| packer.attachment(a)).collect();
+    packer.part("attachments", &attachments);
+    if let Some(r) = &container.records {
+        packer.part("records", &String::from_utf8_lossy(r.document()));
+    }
+    if packer.parts.is_empty() && !foreign {
+        return None;
+    }
+    let own = || Origin {
+        format: container.format.to_owned(),
+        layout: container.layout.clone(),
+        dialect: container.dialect.clone(),
+    };
+    let Origin { format, layout, dialect } = container.origin.clone().unwrap_or_else(own);
+    let entry = Entry { version: VERSION, format, layout, dialect, parts: packer.parts };
+    Some((serde_json::to_string(&entry).unwrap_or_default(), packer.tensors))
+}
+
+struct Packer {
+    parts: serde_json::Map<String, Json>,
+    inline: usize,
+    tensors: Vec<(String, View)>,
+}
+
+impl Packer {
+    /// Adds a part unless it is empty.
+    fn part<T: Serialize>(&mut self, name: &str, value: &T) {
+        let json = serde_json::to_value(value).unwrap_or_default();
+        if json.as_array().is_some_and(Vec::is_empty) {
+            return;
+        }
+        let text = json.to_string();
+        let json = if self.takes(text.len()) {
+            json
+        } else {
+            serde_json::json!({ "tensor": self.tensor(name, View::owned(text.into_bytes())) })
+        };
+        self.parts.insert(name.to_owned(), json);
+    }
+
+    fn attachment(&mut self, a: &Attachment) -> HubAttachment {
+        let mut entry = HubAttachment {
+            name: a.name.clone(),
+            described: a.described,
+            text: None,
+            tensor: None,
+        };
+        match std::str::from_utf8(&a.data) {
+            Ok(text) if text.len() <= INLINE => entry.text = Some(text.to_owned()),
+            _ => {
+                entry.tensor = Some(self.tensor(&format!("attachments/{}", a.name), a.data.clone()))
+            }
+        }
+        entry
+    }
+
+    fn takes(&mut self, length: usize) -> bool {
+        let fits = length <= INLINE && self.inline + length <= 8 * INLINE;
+        self.inline += if fits { length } else { 0 };
+        fits
+    }
+
+    fn tensor(&mut self, name: &str, data: View) -> String {
+        let name = format!("{KEY}/{name}");
+        self.tensors.push((name.clone(), data));
+        name
+    }
+}
+
+fn hub_tensors(container: &Container, stored: &[Stored]) -> Vec<HubTensor> {
+    let mut first: HashMap<(usize, usize), &str> = HashMap::new();
+    let mut list = Vec::new();
+    for s in stored {
+        let t = s.tensor;
+        let alias = t.view().filter(|v| !v.is_empty()).and_then(|view| {
+            // Views of the same place begin at the same address and have the same length.
+            let place = (view.as_ptr().addr(), view.len());
+            let known = first.get(&place).copied();
+            first.entry(place).or_insert(&t.name);
+            known
+        });
+        let own = t.origin.as_ref().unwrap_or(&t.encoding);
+        if *own != s.encoding || s.codes || alias.is_some() {
+            list.push(HubTensor {
+                name: t.name.clone(),
+                encoding: hub_encoding(own),
+                codes: s.codes,
+                declared: None,
+                alias: alias.map(str::to_owned),
+            });
+        }
+    }
+    for t in container.tensors.iter().filter(|t| t.view().is_none()) {
+        let own = t.origin.as_ref().unwrap_or(&t.encoding);
+        let (encoding, declared) = (hub_encoding(own), Some(t.shape.clone()));
+        list.push(HubTensor {
+            name: t.name.clone(),
+            encoding,
+            codes: false,
+            declared,
+            alias: None,
+        });
+    }
+    list
+}
+
+/// Reads the entry back into a container that has the file's own tensors and texts. On an error
+/// the container is as it was.
+pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String> {
+    let entry: Entry = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    if entry.version != VERSION {
+        return Err(format!("version {} of the entry is unknown", entry.version));
+    }
+    let mut c = container.clone();
+    let mut reader = Unpacker { parts: entry.parts, used: Vec::new() };
+    if let Some(list) = reader.part::<Vec<(String, HubValue)>>("metadata", &c)? {
+        let mut metadata = Vec::new();
+        for (key, value) in list {
+            // A text that was removed since then stays removed.
+            if let Some(value) = value_of(&key, value, &c)? {
+                metadata.push((key, value));
+            }
+        }
+        // Texts that were added since then come behind.
+        let added =
+            c.metadata.drain(..).filter(|(k, _)| metadata.iter().all(|(known, _)| known != k));
+        let added: Vec<_> = added.collect();
+        metadata.extend(added);
+        c.metadata = metadata;
+    }
+    c.sizevars = reader.part("sizevars", &c)?.unwrap_or_default();
+    if let Some(v) = reader.part::<HubVocabulary>("vocabulary", &c)? {
+        let mut vocabulary = Vocabulary::from_tokens(v.tokens.iter().map(String::as_str));
+        vocabulary.special = v.special;
+        c.vocabulary = Some(vocabulary);
+    }
+    for a in reader.part::<Vec<HubAttachment>>("attachments", &c)?.unwrap_or_default() {
+        let data = match (a.text, a.tensor) {
+            (Some(text), _) => View::owned(text.into_bytes()),
+            (None, Some(tensor)) => reader.carried(&tensor, &c)?,
+            (None, None) => return Err(format!("attachment {:?} is empty", a.name)),
+        };
+        c.attachments.push(Attachment { name: a.name, data, described: a.described });
+    }
+    if let Some(document) = reader.part::<String>("records", &c)? {
+        let records = Records::parse(View::owned(document.into_bytes()));
+        c.records = Some(records.map_err(|e| format!("records: {e}"))?);
+    }
+    let tensors = reader.part::<Vec<HubTensor>>("tensors", &c)?.unwrap_or_default();
+    let order = reader.part::<Vec<String>>("order", &c)?;
+    c.tensors.retain(|t| !reader.used.contains(&t.name));
+    restore_tensors(tensors, &mut c)?;
+    if let Some(order) = order {
+        let place: HashMap<_, _> = order.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+        c.tensors.sort_by_key(|t| place.get(t.name.as_str()).copied().unwrap_or(usize::MAX));
+    }
+    c.origin = Some(Origin { format: entry.format, layout: entry.layout, dialect: entry.dialect });
+    *container = c;
+    Ok(())
+}
+
+struct Unpacker {
+    parts: serde_json::Map<String, Json>,
+    /// Tensors that carried a part.
+    used: Vec<String>,
+}
+
+impl Unpacker {
+    fn part<T: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        c: &Container,
+    ) -> Result<Option<T>, String> {
+        let Some(json) = self.parts.remove(name) else { return Ok(None) };
+        let bad = |e: serde_json::Error| format!("{name}: {e}");
+        let tensor = json.as_object().and_then(|o| o.get("tensor")).and_then(Json::as_str);
+        match tensor {
+            Some(tensor) => {
+                let view = self.carried(tensor, c)?;
+                serde_json::from_slice(&view).map(Some).map_err(bad)
+            }
+            None => serde_json::from_value(json).map(Some).map_err(bad),
+        }
+    }
+
+    fn carried(&mut self, tensor: &str, c: &Container) -> Result<View, String> {
+        let view = c.tensor(tensor).and_then(Tensor::view).cloned();
+        self.used.push(tensor.to_owned());
+        view.ok_or_else(|| format!("tensor {tensor:?} is missing"))
+    }
+}
+
+fn restore_tensors(list: Vec<HubTensor>, c: &mut Container) -> Result<(), String> {
+    for hub in list {
+        let encoding = encoding_of(hub.encoding)?;
+        if let Some(shape) = hub.declared {
+            c.tensors.push(Tensor {
+                name: hub.name,
+                shape,
+                encoding,
+                data: Data::Declared,
+                origin: None,
+            });
+            continue;
+        }
+        let twin = hub.alias.and_then(|name| c.tensor(&name).and_then(Tensor::view).cloned());
+        // A tensor that was removed since then stays removed.
+        let Some(tensor) = c.tensors.iter_mut().find(|t| t.name == hub.name) else { continue };
+        if hub.codes {
+            tensor.take_as_codes_of(encoding)?;
+        } else if encoding != tensor.encoding {
+            tensor.origin = Some(encoding);
+        }
+        if let (Some(twin), Data::Stored(view, _)) = (twin, &mut tensor.data)
+            && **view == *twin
+        {
+            *view = twin;
+        }
+    }
+    Ok(())
+}
+
+impl Tensor {
+    /// The stored integers are the codes of `encoding`, perhaps in a wider type than it has.
+    fn take_as_codes_of(&mut self, encoding: Encoding) -> Result<(), String> {
+        let stored = self.encoding.stored();
+        let Encoding::Scaled(scaled) = &encoding else {
+            return Err("codes without a scale".into());
+        };
+        if scaled.codes != stored && !scaled.codes.wider().contains(&stored) {
+            return Err(format!("tensor {:?} does not hold {} codes", self.name, scaled.codes));
+        }
+        let scaling = scaled.scaling.clone();
+        self.encoding = Encoding::Scaled(Arc::new(Scaled { codes: stored, scaling }));
+        self.origin = (self.encoding != encoding).then_some(encoding);
+        Ok(())
+    }
+}
+
+fn hub_value(value: &Value) -> HubValue {
+    match value {
+        Value::Text(_) => HubValue::Text,
+        Value::Bool(b) => HubValue::Bool(*b),
+        Value::Number(dtype, bits) => HubValue::Number(dtype.name().to_owned(), *bits),
+        Value::Bits { count, bytes } => HubValue::Bits(*count, hex(bytes)),
+        Value::Array(a) => {
+            HubValue::Array(a.dtype.name().to_owned(), a.shape.clone(), hex(&a.data))
+        }
+    }
+}
+
+fn value_of(key: &str, value: HubValue, c: &Container) -> Result<Option<Value>, String> {
+    Ok(Some(match value {
+        HubValue::Text => return Ok(c.text(key).map(|t| Value::Text(t.to_owned()))),
+        HubValue::Bool(b) => Value::Bool(b),
+        HubValue::Number(dtype, bits) => Value::Number(dtype_of(&dtype)?, bits),
+        HubValue::Bits(count, bytes) => {
+            let bytes = unhex(&bytes)?;
+            if bytes.len() as u64 != u64::from(count).div_ceil(8) {
+                return Err(format!("metadata {key:?} has the wrong size"));
+            }
+            Value::Bits { count, bytes: View::owned(bytes) }
+        }
+        HubValue::Array(dtype, shape, data) => {
+            let (dtype, data) = (dtype_of(&dtype)?, unhex(&data)?);
+            let size = crate::wire::numel(&shape).and_then(|n| dtype.byte_len(n));
+            if size != Some(data.len() as u64) {
+                return Err(format!("metadata {key:?} has the wrong size"));
+            }
+            Value::Array(Array { dtype, shape, data: View::owned(data) })
+        }
+    }))
+}
+
+fn hub_encoding(encoding: &Encoding) -> HubEncoding {
+    let Encoding::Scaled(scaled) = encoding else {
+        return HubEncoding::Plain(encoding.stored().name().to_owned());
+    };
+    let codes = scaled.codes.name().to_owned();
+    match &scaled.scaling {
+        Scaling::Divisor(divisor) => HubEncoding::Divisor { codes, divisor: divisor.to_bits() },
+        Scaling::Affine { axis, scales, zero_points } => HubEncoding::Affine {
+            codes,
+            axis: *axis,
+            scales: scales.iter().map(|s| s.to_bits()).collect(),
+            zero_points: zero_points.clone(),
+        },
+    }
+}
+
+fn encoding_of(encoding: HubEncoding) -> Result<Encoding, String> {
+    let (codes, scaling) = match encoding {
+        HubEncoding::Plain(name) => return Ok(Encoding::Plain(dtype_of(&name)?)),
+        HubEncoding::Divisor { codes, divisor } => {
+            (codes, Scaling::Divisor(f32::from_bits(divisor)))
+        }
+        HubEncoding::Affine { codes, axis, scales, zero_points } => {
+            let scales = scales.into_iter().map(f32::from_bits).collect();
+            (codes, Scaling::Affine { axis, scales, zero_points })
+        }
+    };
+    Ok(Encoding::Scaled(Arc::new(Scaled { codes: dtype_of(&codes)?, scaling })))
+}
+
+fn dtype_of(name: &str) -> Result<DType, String> {
+    DType::from_name(name).ok_or_else(|| format!("unknown type {name:?}"))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
+        let _ = write!(out, "{b:02x}");
+        out
+    })
+}
+
+fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    let bad = || "bytes are not written as hex digits".to_owned();
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return Err(bad());
+    }
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let byte = |p: &[u8]| Some(digit(p[0])? << 4 | digit(p[1])?);
+    digits.chunks(2).map(|p| byte(p).ok_or_else(bad)).collect()
+}

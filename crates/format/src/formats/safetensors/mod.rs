@@ -1,0 +1,93 @@
+//! safetensors: a JSON header and the tensors behind it, or several such files under an index.
+//!
+//! It is the lossless hub: what it can't say itself travels in one metadata entry, see [`hub`] and
+//! docs/formats/safetensors.md.
+
+mod header;
+mod hub;
+mod read;
+mod rules;
+mod shards;
+mod write;
+
+pub(super) use read::tensors_of;
+pub(super) use shards::read_index;
+
+use super::{Format, FormatInfo, Stop, Sureness};
+use crate::model::{Container, Holds, Keeps, Plan};
+use crate::wire::Findings;
+use crate::{Error, Input, OptionSpec, Options};
+
+pub(super) struct Safetensors;
+
+static INFO: FormatInfo = FormatInfo {
+    id: "safetensors",
+    name: "safetensors",
+    summary: "tensors behind a JSON header; holds everything the others hold",
+    extensions: &["safetensors"],
+    writes: true,
+    holds: Holds {
+        dtypes: header::DTYPES_HELD,
+        scaled: |_| false,
+        rank: (0, usize::MAX),
+        single: false,
+        metadata: Keeps::Typed,
+        sizevars: true,
+        vocabulary: true,
+        attachments: true,
+        declared: true,
+        records: true,
+    },
+    options: &[OptionSpec {
+        name: "keep-codes",
+        value: "",
+        choices: &[],
+        help: "safetensors: keep the integers of scaled tensors instead of their f32 values",
+        reading: false,
+    }],
+    rules: rules::RULES,
+    declarations: false,
+};
+
+impl Format for Safetensors {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, input: &Input) -> Sureness {
+        if input.name.ends_with(shards::INDEX_SUFFIX) {
+            return Sureness::Content;
+        }
+        // No magic: a plausible length in front of a JSON object.
+        let looks_right = match input.source.bytes() {
+            [l0, l1, l2, l3, l4, l5, l6, l7, b'{', ..] => {
+                let length = u64::from_le_bytes([*l0, *l1, *l2, *l3, *l4, *l5, *l6, *l7]);
+                (2..=header::LONGEST).contains(&length)
+            }
+            _ => false,
+        };
+        if looks_right {
+            Sureness::Content
+        } else if INFO.extensions.contains(&input.extension().as_str()) {
+            Sureness::Name
+        } else {
+            Sureness::No
+        }
+    }
+
+    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
+        if input.name.ends_with(shards::INDEX_SUFFIX) {
+            shards::read_index(input, &input.source, findings)
+        } else {
+            read::read(input, findings)
+        }
+    }
+
+    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
+        rules::check_values(container, findings);
+    }
+
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(container, options, &INFO)
+    }
+}

@@ -1,0 +1,156 @@
+//! Bytes to container.
+
+use super::super::Stop;
+use super::header::{DTYPES, Header, LONGEST};
+use super::hub;
+use super::rules::*;
+use crate::Input;
+use crate::model::{Container, Encoding, Tensor, Value};
+use crate::source::Source;
+use crate::wire::{Cursor, Finding, Findings, Regions, What, numel, to_len};
+use std::collections::HashSet;
+
+pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
+    let (metadata, tensors, regions) = tensors_of(&input.source, findings)?;
+    let mut container = Container {
+        format: "safetensors",
+        layout: "single file".to_owned(),
+        size: input.source.len(),
+        tensors,
+        regions,
+        ..Container::default()
+    };
+    let mut carried = None;
+    for (key, text) in metadata {
+        if key == hub::KEY {
+            carried = Some(text);
+        } else {
+            container.metadata.push((key, Value::Text(text)));
+        }
+    }
+    if let Some(text) = carried
+        && let Err(why) = hub::unpack(&text, &mut container)
+    {
+        findings.push(
+            HUB.at(0..8)
+                .field("__metadata__.weighbridge")
+                .found(why)
+                .hint("tensors and texts are readable; what only that entry knows is not used"),
+        );
+    }
+    Ok(container)
+}
+
+type Parts = (Vec<(String, String)>, Vec<Tensor>, Regions);
+
+/// Metadata, tensors in the order of their data, and the region map of one file.
+pub(in super::super) fn tensors_of(
+    source: &Source,
+    findings: &mut Findings,
+) -> Result<Parts, Stop> {
+    let file = source.bytes();
+    let size = file.len() as u64;
+    let mut c = Cursor::new(file, 0..size, CUT_SHORT);
+    let length = c.u64("header length")?;
+    if length > LONGEST {
+        return Err(TOO_LONG
+            .at(0..8)
+            .field("header length")
+            .expected(format!("at most {LONGEST} bytes"))
+            .found(length)
+            .hint("the file may be damaged, or of another format")
+            .into());
+    }
+    let text = c.take(length, "header")?;
+    let data = c.position();
+    let header: Header = serde_json::from_slice(text).map_err(|e| bad_json(&e, text))?;
+    if !data.is_multiple_of(8) {
+        findings.push(
+            PADDING.at(8..data).field("header length").expected("a multiple of 8").found(length),
+        );
+    }
+    let mut regions = Regions::default();
+    regions.add(0..8, What::Structure("header length"));
+    regions.add(8..data, What::Structure("header"));
+    let metadata = header.metadata;
+    let mut entries = header.tensors;
+    entries.sort_by_key(|(_, e)| e.data_offsets);
+    let mut names = HashSet::with_capacity(entries.len());
+    let mut tensors = Vec::with_capacity(entries.len());
+    let mut next = 0;
+    for (name, entry) in &entries {
+        let about = || format!("tensor {name:?}");
+        // Where the entry stands in the header is looked for only when something is wrong with it.
+        let place = || {
+            let quoted = serde_json::to_string(name).unwrap_or_default();
+            let at =
+                text.windows(quoted.len()).position(|w| w == quoted.as_bytes()).unwrap_or(0) as u64;
+            8 + at..8 + at + quoted.len() as u64
+        };
+        if !names.insert(name) {
+            return Err(DUPLICATE.at(place()).field(about()).into());
+        }
+        let Some((_, dtype)) = DTYPES.iter().find(|(n, _)| *n == entry.dtype) else {
+            return Err(DTYPE
+                .at(place())
+                .field(about())
+                .expected("F32, F16, BF16, I64, …")
+                .found(&entry.dtype)
+                .into());
+        };
+        let (start, end) = entry.data_offsets;
+        if start != next || end < start || end > size - data {
+            return Err(OFFSETS
+                .at(place())
+                .field(about())
+                .expected(format!("{next}.. within {} bytes of data", size - data))
+                .found(format!("{start}..{end}"))
+                .hint(if end > size - data { "the file is cut short" } else { "" })
+                .into());
+        }
+        next = end;
+        // Packed types must fill whole bytes.
+        let bits = numel(&entry.shape).and_then(|n| n.checked_mul(dtype.bits()));
+        if bits != (end - start).checked_mul(8) {
+            return Err(SIZE
+                .at(place())
+                .field(about())
+                .expected(bits.map_or("a size that exists".into(), |b| format!("{} bits", b)))
+                .found(format!("{} bytes", end - start))
+                .into());
+        }
+        let span = data + start..data + end;
+        let view = source.view(span.clone()).ok_or_else(|| OFFSETS.at(place()))?;
+        regions.add(span, What::Tensor(tensors.len()));
+        tensors.push(Tensor::stored(
+            name.as_ref(),
+            Encoding::Plain(*dtype),
+            entry.shape.clone(),
+            view,
+        ));
+    }
+    if data + next != size {
+        return Err(OFFSETS
+            .at(data + next..size)
+            .message("bytes follow the last tensor")
+            .expected(format!("a file of {} bytes", data + next))
+            .found(format!("{size} bytes"))
+            .into());
+    }
+    regions.finish(size, 1);
+    Ok((metadata, tensors, regions))
+}
+
+/// Turns the parser's line and column into a place in the file.
+fn bad_json(error: &serde_json::Error, text: &[u8]) -> Box<Finding> {
+    let lines = text.split_inclusive(|&b| b == b'\n');
+    let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    let at = 8 + (before + error.column().saturating_sub(1)).min(text.len()) as u64;
+    let found = &text[to_len(at - 8)..text.len().min(to_len(at) + 12)];
+    Box::new(
+        JSON.at(at..at + 1)
+            .field("header")
+            .expected(error.to_string())
+            .found(String::from_utf8_lossy(found)),
+    )
+}

@@ -1,0 +1,112 @@
+//! Container to planned bytes.
+
+use super::super::FormatInfo;
+use super::header;
+use super::hub::{self, Stored};
+use crate::model::{Container, Encoding, FilePlan, Piece, Plan, Report, fit};
+use crate::wire::put_u64;
+use crate::{Error, Options, Tensor};
+use serde_json::json;
+use weighbridge_codec::DType;
+
+pub(super) fn plan(
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Plan, Error> {
+    let mut report = Report::default();
+    let mut container = container.clone();
+    // The hub entry keeps what the ignored files would tell; only what is not attached is ignored.
+    let keep_codes = options.flag("keep-codes");
+    let mut codes = vec![false; container.tensors.len()];
+    for (tensor, codes) in container.tensors.iter_mut().zip(&mut codes) {
+        if let Encoding::Scaled(scaled) = &tensor.encoding
+            && options.get("dtype").is_none()
+            && (keep_codes || !scaled.is_recoverable())
+        {
+            *codes = true;
+            if !keep_codes {
+                report.warnings.push(format!(
+                    "tensor {:?} keeps its codes: they could not be recovered from the values",
+                    tensor.name
+                ));
+            }
+        }
+    }
+    let stored_codes = |t: &Tensor| Encoding::Plain(t.encoding.stored());
+    let mut plain = container.clone();
+    for (tensor, _) in plain.tensors.iter_mut().zip(&codes).filter(|(_, c)| **c) {
+        tensor.encoding = stored_codes(tensor);
+    }
+    let mut placements = fit(&plain, &info.holds, options, &mut report)?;
+    placements.retain(|p| plain.tensors[p.tensor].view().is_some());
+    // Wide types first, so that every tensor starts at a multiple of its element's size.
+    placements.sort_by_key(|p| std::cmp::Reverse(p.encoding.stored().bits()));
+
+    // An explicit type is what the file is meant to have from now on: no way back is recorded.
+    let asked = options.get("dtype").is_some();
+    let stored: Vec<_> = placements
+        .iter()
+        .map(|p| Stored {
+            tensor: &container.tensors[p.tensor],
+            encoding: p.encoding.clone(),
+            codes: codes[p.tensor],
+        })
+        .filter(|s| !(asked && s.encoding != s.tensor.encoding && s.tensor.encoding.is_real()))
+        .collect();
+    let carried = hub::pack(&container, &stored);
+
+    let mut entries = serde_json::Map::new();
+    let mut texts = serde_json::Map::new();
+    for (key, value) in &container.metadata {
+        if let Some(text) = value.as_text() {
+            texts.insert(key.clone(), text.into());
+        }
+    }
+    let mut parts = Vec::new();
+    if let Some((text, tensors)) = carried {
+        texts.insert(hub::KEY.to_owned(), text.into());
+        parts = tensors;
+    }
+    if !texts.is_empty() {
+        entries.insert("__metadata__".to_owned(), texts.into());
+    }
+    let mut data = FilePlan::default();
+    let mut add = |name: &str, dtype: DType, shape: &[u64], piece: Piece| {
+        let start = data.size;
+        data.push(piece);
+        let entry = json!({"dtype": header::name_of(dtype), "shape": shape, "data_offsets": [start, data.size]});
+        match entries.insert(name.to_owned(), entry) {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::refused(format!("two tensors are named {name:?}"), "use --rename"))
+            }
+        }
+    };
+    for p in &placements {
+        let tensor = &plain.tensors[p.tensor];
+        let piece = Piece::tensor(tensor, &p.encoding, p.bytes);
+        add(&tensor.name, p.encoding.stored(), &tensor.shape, piece)?;
+    }
+    for (name, view) in parts {
+        let shape = [view.len() as u64];
+        add(&name, DType::U8, &shape, Piece::View(view))?;
+    }
+    let mut text = serde_json::Value::Object(entries).to_string();
+    while text.len() % 8 != 0 {
+        text.push(' ');
+    }
+    if text.len() as u64 > header::LONGEST {
+        return Err(Error::refused(
+            "the header would be longer than readers of safetensors accept",
+            "",
+        ));
+    }
+    let mut file = FilePlan::default();
+    let mut front = Vec::with_capacity(text.len() + 8);
+    put_u64(&mut front, text.len() as u64);
+    front.extend_from_slice(text.as_bytes());
+    file.push(Piece::Bytes(front));
+    data.pieces.into_iter().for_each(|p| file.push(p));
+    Ok(Plan::single(file, report))
+}

@@ -1,0 +1,207 @@
+//! How a tensor's values are stored.
+
+use std::sync::Arc;
+use weighbridge_codec::{DType, convert, element};
+
+/// A tensor's encoding: knows its size, and how to come to f32 values and back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Encoding {
+    /// The values themselves.
+    Plain(DType),
+    /// Whole numbers with a scale.
+    Scaled(Arc<Scaled>),
+}
+
+/// Integer codes and the rule that makes values of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaled {
+    pub codes: DType,
+    pub scaling: Scaling,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scaling {
+    /// `value = code / divisor`. Not the same as a scale of `1 / divisor` in the last bit.
+    Divisor(f32),
+    /// `value = scale * (code - zero_point)`, with one scale, or one for each index of an axis.
+    Affine { axis: Option<usize>, scales: Vec<f32>, zero_points: Option<Vec<i32>> },
+}
+
+impl Encoding {
+    /// The type of the stored elements.
+    pub fn stored(&self) -> DType {
+        match self {
+            Encoding::Plain(dtype) => *dtype,
+            Encoding::Scaled(scaled) => scaled.codes,
+        }
+    }
+
+    /// Bytes for `count` elements; `None` on overflow.
+    pub fn byte_len(&self, count: u64) -> Option<u64> {
+        self.stored().byte_len(count)
+    }
+
+    /// The values are real numbers rather than whole ones.
+    pub fn is_real(&self) -> bool {
+        match self {
+            Encoding::Plain(dtype) => dtype.is_float(),
+            Encoding::Scaled(_) => true,
+        }
+    }
+
+    pub fn name(&self) -> String {
+        match self {
+            Encoding::Plain(dtype) => dtype.name().to_owned(),
+            Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes),
+        }
+    }
+
+    /// Elements `start..start + out.len()` of a tensor as f32, from its canonical bytes, which
+    /// begin at element `start`.
+    pub fn decode(&self, bytes: &[u8], start: u64, shape: &[u64], out: &mut [f32]) {
+        convert::to_f32(self.stored(), bytes, 0, out);
+        if let Encoding::Scaled(scaled) = self {
+            let mut channels = scaled.channels(start, shape);
+            for (i, value) in out.iter_mut().enumerate() {
+                let code = element::read(scaled.codes, bytes, i).to_i128().unwrap_or(0);
+                *value = scaled.value(code, channels.next());
+            }
+        }
+    }
+}
+
+impl Scaled {
+    /// The value of a code in a channel.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn value(&self, code: i128, channel: usize) -> f32 {
+        match &self.scaling {
+            Scaling::Divisor(divisor) => code as f32 / divisor,
+            Scaling::Affine { scales, .. } => {
+                let scale = scales.get(channel).copied().unwrap_or(f32::NAN);
+                scale * (code - i128::from(self.zero_point(channel))) as f32
+            }
+        }
+    }
+
+    /// The code that decodes to exactly this value, if there is one.
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn exact_code(&self, value: f32, channel: usize) -> Option<i128> {
+        let near = match &self.scaling {
+            Scaling::Divisor(divisor) => f64::from(value) * f64::from(*divisor),
+            Scaling::Affine { scales, .. } => {
+                f64::from(value) / f64::from(*scales.get(channel)?)
+                    + f64::from(self.zero_point(channel))
+            }
+        };
+        let near = near.round() as i128;
+        // Huge zero points cost precision: the neighbours may be the right ones.
+        [near, near - 1, near + 1].into_iter().find(|&code| {
+            self.in_range(code) && self.value(code, channel).to_bits() == value.to_bits()
+        })
+    }
+
+    /// Every code comes back from its value, so that storing the values loses nothing.
+    /// Wide codes are not tried one by one and count as not recoverable.
+    pub fn is_recoverable(&self) -> bool {
+        let channels = match &self.scaling {
+            Scaling::Divisor(_) => 1,
+            Scaling::Affine { scales, .. } => scales.len(),
+        };
+        if self.codes.bits() > 8 {
+            return false;
+        }
+        let all = -128i128..=255;
+        (0..channels).all(|channel| {
+            all.clone()
+                .filter(|&code| self.in_range(code))
+                .all(|code| self.exact_code(self.value(code, channel), channel) == Some(code))
+        })
+    }
+
+    fn in_range(&self, code: i128) -> bool {
+        let mut slot = [0; 8];
+        if let Ok(small) = i64::try_from(code) {
+            element::write(self.codes, &mut slot, 0, element::Scalar::Int(small));
+        }
+        element::read(self.codes, &slot, 0).to_i128() == Some(code)
+    }
+
+    fn zero_point(&self, channel: usize) -> i32 {
+        match &self.scaling {
+            Scaling::Affine { zero_points: Some(points), .. } => {
+                points.get(channel).copied().unwrap_or(0)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The channels of the elements from `start` on.
+    pub fn channels(&self, start: u64, shape: &[u64]) -> Channels {
+        let (inner, length) = match &self.scaling {
+            Scaling::Affine { axis: Some(axis), .. } if *axis < shape.len() => {
+                (shape[axis + 1..].iter().product::<u64>().max(1), shape[*axis].max(1))
+            }
+            _ => (u64::MAX, 1),
+        };
+        Channels { inner, length, at: start }
+    }
+}
+
+/// Walks through the elements of a tensor and says which channel each belongs to.
+#[derive(Debug)]
+pub struct Channels {
+    inner: u64,
+    length: u64,
+    at: u64,
+}
+
+impl Channels {
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> usize {
+        let channel = self.at / self.inner % self.length;
+        self.at += 1;
+        crate::wire::to_len(channel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dividing_is_not_multiplying() {
+        let divided = Scaled { codes: DType::I8, scaling: Scaling::Divisor(127.0) };
+        assert_eq!(divided.value(3, 0), 3.0 / 127.0);
+        assert!(divided.is_recoverable());
+        assert_eq!(divided.exact_code(0.5, 0), None);
+    }
+
+    #[test]
+    fn channels_follow_their_axis() {
+        let scaling = Scaling::Affine {
+            axis: Some(1),
+            scales: vec![1.0, 10.0, 100.0],
+            zero_points: Some(vec![0, 1, 2]),
+        };
+        let scaled = Scaled { codes: DType::U8, scaling };
+        assert!(scaled.is_recoverable());
+        let encoding = Encoding::Scaled(Arc::new(scaled));
+        let mut out = [0.0; 12];
+        encoding.decode(&[3; 12], 0, &[2, 3, 2], &mut out);
+        assert_eq!(out, [3.0, 3.0, 20.0, 20.0, 100.0, 100.0, 3.0, 3.0, 20.0, 20.0, 100.0, 100.0]);
+        let mut tail = [0.0; 3];
+        encoding.decode(&[3; 3], 9, &[2, 3, 2], &mut tail);
+        assert_eq!(tail, out[9..]);
+    }
+
+    #[test]
+    fn unusable_scales_are_not_recoverable() {
+        for scale in [0.0, f32::NAN, f32::INFINITY, f32::from_bits(1), f32::MAX] {
+            let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points: None };
+            assert!(!Scaled { codes: DType::I8, scaling }.is_recoverable(), "{scale}");
+        }
+        let scaling =
+            Scaling::Affine { axis: None, scales: vec![0.1], zero_points: Some(vec![i32::MIN]) };
+        assert!(!Scaled { codes: DType::U8, scaling }.is_recoverable());
+    }
+}

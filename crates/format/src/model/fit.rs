@@ -1,0 +1,230 @@
+//! Fitting a container into a format: what stays, what is stored differently, what is lost.
+
+use super::{BLOCK, Changed, Container, Encoding, Report, Scaled, Tensor};
+use crate::wire::to_len;
+use crate::{Error, Options};
+use weighbridge_codec::DType;
+use weighbridge_codec::convert::{self, Change};
+
+/// How much of something a format can keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    /// All of it, with its types.
+    Typed,
+    /// As text only.
+    Text,
+    Nothing,
+}
+
+/// What a format can hold. The conversion matrix, the help and the table of formats derive from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Holds {
+    pub dtypes: &'static [DType],
+    /// Integers with a scale: which.
+    pub scaled: fn(&Scaled) -> bool,
+    /// Fewest and most dimensions.
+    pub rank: (usize, usize),
+    /// Exactly one tensor.
+    pub single: bool,
+    pub metadata: Keeps,
+    pub sizevars: bool,
+    pub vocabulary: bool,
+    pub attachments: bool,
+    pub declared: bool,
+    pub records: bool,
+}
+
+/// How one tensor of a container is stored in the target.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    pub tensor: usize,
+    pub encoding: Encoding,
+    pub bytes: u64,
+}
+
+/// Lists what a format can't hold of everything but the tensors, and places the tensors.
+pub fn fit(
+    container: &Container,
+    holds: &Holds,
+    options: &Options,
+    report: &mut Report,
+) -> Result<Vec<Placement>, Error> {
+    report.ignored.extend(container.ignored.iter().cloned());
+    for (key, value) in &container.metadata {
+        match holds.metadata {
+            Keeps::Typed => {}
+            Keeps::Text if value.as_text().is_some() => {}
+            Keeps::Text if value.to_plain_text().is_some() => report.lose(
+                format!("type of metadata {key:?}"),
+                format!("{} is kept as text", value.type_name()),
+            ),
+            _ => report.lose(format!("metadata {key:?}"), "the format has no place for it"),
+        }
+    }
+    if !holds.sizevars {
+        for (name, value) in &container.sizevars {
+            report.lose(format!("size variable {name} := {value}"), "the format has none");
+        }
+    }
+    if let Some(v) = container.vocabulary.as_ref().filter(|_| !holds.vocabulary) {
+        report.lose(format!("vocabulary of {} tokens", v.len()), "the format has none");
+    }
+    for a in container.attachments.iter().filter(|_| !holds.attachments) {
+        // What the metadata says as well is lost only where the metadata is lost too.
+        if a.described && holds.metadata != Keeps::Nothing {
+            report.ignored.push(a.name.clone());
+        } else {
+            report.lose(format!("attachment {:?}", a.name), "the format has none");
+        }
+    }
+    if let Some(r) = container.records.as_ref().filter(|_| !holds.records) {
+        report.lose(format!("{} row records", r.count()), "the format has none");
+    }
+    if holds.single && container.tensors.len() != 1 {
+        return Err(Error::refused(
+            format!("the format holds exactly one tensor, this has {}", container.tensors.len()),
+            "choose one with --select",
+        ));
+    }
+    place(container, holds, options, report)
+}
+
+/// Chooses the encoding of every tensor.
+pub fn place(
+    container: &Container,
+    holds: &Holds,
+    options: &Options,
+    report: &mut Report,
+) -> Result<Vec<Placement>, Error> {
+    let asked = match options.get("dtype") {
+        None => None,
+        Some(name) => Some(DType::from_name(name).ok_or_else(|| {
+            Error::refused(format!("unknown type {name:?}"), "--dtype takes f32, f16 or bf16")
+        })?),
+    };
+    let mut placements = Vec::with_capacity(container.tensors.len());
+    for (index, tensor) in container.tensors.iter().enumerate() {
+        if let Some(why) = misfit(tensor, holds) {
+            report.lose(format!("tensor {:?}", tensor.name), why);
+            continue;
+        }
+        let choice = if tensor.view().is_some() {
+            choose(tensor, holds, asked)
+        } else {
+            // A declaration has no values to convert: its type is held or it is not.
+            let own = tensor.origin.clone().unwrap_or_else(|| tensor.encoding.clone());
+            accepts(holds, &own).then_some((own, Change::default()))
+        };
+        let Some((encoding, change)) = choice else {
+            let why = format!("the format has no type for {}", tensor.encoding.name());
+            report.lose(format!("tensor {:?}", tensor.name), why);
+            continue;
+        };
+        if change.changed > 0 {
+            report.lose(
+                format!("precision of tensor {:?}", tensor.name),
+                format!(
+                    "{} to {}: {} of {} values change, by {:.3e} at most",
+                    tensor.encoding.name(),
+                    encoding.name(),
+                    change.changed,
+                    tensor.count(),
+                    change.largest
+                ),
+            );
+        }
+        if encoding == tensor.encoding {
+            report.kept += 1;
+        } else if tensor.view().is_some() {
+            report.changed.push(Changed {
+                tensor: tensor.name.clone(),
+                from: tensor.encoding.name(),
+                to: encoding.name(),
+            });
+        }
+        let bytes =
+            if tensor.view().is_none() { Some(0) } else { encoding.byte_len(tensor.count()) };
+        let bytes =
+            bytes.ok_or_else(|| Error::refused(format!("{:?} is too large", tensor.name), ""))?;
+        placements.push(Placement { tensor: index, encoding, bytes });
+    }
+    Ok(placements)
+}
+
+fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {
+    let rank = tensor.shape.len();
+    let (low, high) = holds.rank;
+    if tensor.view().is_none() && !holds.declared {
+        Some("it is declared without data, and the format can't say that".to_owned())
+    } else if rank < low || rank > high {
+        Some(format!("it has {rank} dimensions, the format takes {low} to {high}"))
+    } else {
+        None
+    }
+}
+
+fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
+    match encoding {
+        Encoding::Plain(dtype) => holds.dtypes.contains(dtype),
+        Encoding::Scaled(scaled) => (holds.scaled)(scaled),
+    }
+}
+
+/// The encoding a tensor gets, and what that changes; `None` when nothing can hold it.
+fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encoding, Change)> {
+    let plain = |dtype: DType| Encoding::Plain(dtype);
+    let own = &tensor.encoding;
+    if let Some(dtype) = asked.filter(|d| own.is_real() && holds.dtypes.contains(d)) {
+        return Some((plain(dtype), measure(tensor, dtype)));
+    }
+    if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)) {
+        return Some((origin.clone(), Change::default()));
+    }
+    if accepts(holds, own) {
+        return Some((own.clone(), Change::default()));
+    }
+    let first_held = |list: &[DType]| list.iter().copied().find(|d| holds.dtypes.contains(d));
+    let stored = match own {
+        // Dequantizing gives f32 by definition.
+        Encoding::Scaled(_) => {
+            return first_held(&[DType::F32, DType::F64]).map(|d| (plain(d), Change::default()));
+        }
+        Encoding::Plain(dtype) => *dtype,
+    };
+    if let Some(wider) = first_held(stored.wider()) {
+        return Some((plain(wider), Change::default()));
+    }
+    if stored == DType::C64 {
+        return None;
+    }
+    // Nothing holds every value of the type; perhaps something holds the values that are there.
+    let narrower = [DType::I32, DType::U32, DType::F32, DType::F16];
+    let tries: Vec<_> = narrower
+        .into_iter()
+        .filter(|d| holds.dtypes.contains(d) && (d.is_float() || stored.is_integer()))
+        .map(|d| (plain(d), measure(tensor, d)))
+        .collect();
+    let exact = tries.iter().find(|(_, c)| c.changed == 0).cloned();
+    exact.or_else(|| tries.into_iter().find(|(e, _)| e.is_real()))
+}
+
+/// What storing a tensor as `to` would change.
+fn measure(tensor: &Tensor, to: DType) -> Change {
+    let mut change = Change::default();
+    let (mut raw, mut floats, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
+    for start in (0..tensor.count()).step_by(BLOCK) {
+        let n = to_len(tensor.count() - start).min(BLOCK);
+        let bytes = tensor.canonical(start, n, &mut raw);
+        change.add(match &tensor.encoding {
+            Encoding::Plain(dtype) => convert::measure(*dtype, to, bytes, n),
+            Encoding::Scaled(_) => {
+                floats.resize(n, 0f32);
+                tensor.encoding.decode(bytes, start, &tensor.shape, &mut floats);
+                decoded.clear();
+                decoded.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
+                convert::measure(DType::F32, to, &decoded, n)
+            }
+        });
+    }
+    change
+}

@@ -1,0 +1,21 @@
+//! What every file becomes, whatever its format was.
+
+mod container;
+mod encoding;
+mod fit;
+mod plan;
+mod records;
+mod report;
+mod tensor;
+mod value;
+mod vocabulary;
+
+pub use container::{Attachment, Container, Dialect, Origin, RowShape};
+pub use encoding::{Encoding, Scaled, Scaling};
+pub use fit::{Holds, Keeps, Placement, fit, place};
+pub use plan::{FilePlan, Piece, Plan, Produce};
+pub use records::Records;
+pub use report::{Changed, Loss, Report};
+pub use tensor::{Arrangement, BLOCK, Data, Tensor};
+pub use value::{Array, Value};
+pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};

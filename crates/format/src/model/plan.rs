@@ -1,0 +1,163 @@
+//! A plan: every byte of the files to be written, before the first is written.
+
+use super::{BLOCK, Encoding, Report, Tensor};
+use crate::Error;
+use crate::source::View;
+use crate::wire::to_len;
+use std::fmt::Debug;
+use std::sync::Arc;
+use weighbridge_codec::{DType, Scalar, convert, element};
+
+/// Something that makes bytes while they are written, in bounded blocks.
+pub trait Produce: Debug + Send + Sync {
+    /// Passes all bytes to `out`, in order. As many as were planned, or the write fails.
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>;
+}
+
+/// One run of bytes of a planned file.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    Bytes(Vec<u8>),
+    Zeros(u64),
+    /// Bytes of a source, as they are.
+    View(View),
+    /// Bytes made while writing.
+    Stream {
+        bytes: u64,
+        from: Arc<dyn Produce>,
+    },
+    /// CRC32 of the bytes `start..end` of this file, which were written before; piece boundaries.
+    Crc32 {
+        start: u64,
+        end: u64,
+    },
+}
+
+impl Piece {
+    pub fn len(&self) -> u64 {
+        match self {
+            Piece::Bytes(b) => b.len() as u64,
+            Piece::Zeros(n) => *n,
+            Piece::View(v) => v.len() as u64,
+            Piece::Stream { bytes, .. } => *bytes,
+            Piece::Crc32 { .. } => 4,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A tensor's data in an encoding.
+    pub fn tensor(tensor: &Tensor, encoding: &Encoding, bytes: u64) -> Piece {
+        Piece::Stream {
+            bytes,
+            from: Arc::new(TensorStream { tensor: tensor.clone(), encoding: encoding.clone() }),
+        }
+    }
+}
+
+/// A file to be written: the one that was asked for, or one beside it.
+#[derive(Clone, Debug, Default)]
+pub struct FilePlan {
+    /// `None` for the file that was asked for, else the name of one in the same folder.
+    pub beside: Option<String>,
+    pub pieces: Vec<Piece>,
+    /// Sum of the pieces' lengths so far.
+    pub size: u64,
+}
+
+impl FilePlan {
+    pub fn push(&mut self, piece: Piece) {
+        self.size += piece.len();
+        self.pieces.push(piece);
+    }
+
+    /// Zeros up to an offset that was computed before.
+    pub fn pad_to(&mut self, offset: u64) {
+        if offset > self.size {
+            self.push(Piece::Zeros(offset - self.size));
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    pub files: Vec<FilePlan>,
+    pub report: Report,
+}
+
+impl Plan {
+    pub fn single(file: FilePlan, report: Report) -> Plan {
+        Plan { files: vec![file], report }
+    }
+
+    /// Bytes of all files together.
+    pub fn size(&self) -> u64 {
+        self.files.iter().map(|f| f.size).sum()
+    }
+}
+
+/// Streams a tensor's data in another encoding.
+#[derive(Debug)]
+struct TensorStream {
+    tensor: Tensor,
+    encoding: Encoding,
+}
+
+impl Produce for TensorStream {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        let tensor = &self.tensor;
+        let (mut raw, mut floats, mut made, mut decoded) = (vec![], vec![], vec![], vec![]);
+        let count = tensor.count();
+        for start in (0..count).step_by(BLOCK) {
+            let n = to_len(count - start).min(BLOCK);
+            let bytes = tensor.canonical(start, n, &mut raw);
+            match (&tensor.encoding, &self.encoding) {
+                (a, b) if a == b => {
+                    out(bytes)?;
+                    continue;
+                }
+                (Encoding::Plain(from), Encoding::Plain(to)) => {
+                    convert::convert(*from, *to, bytes, n, &mut made);
+                }
+                (Encoding::Scaled(_), Encoding::Plain(to)) => {
+                    floats.resize(n, 0f32);
+                    tensor.encoding.decode(bytes, start, &tensor.shape, &mut floats);
+                    decoded.clear();
+                    decoded.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
+                    convert::convert(DType::F32, *to, &decoded, n, &mut made);
+                }
+                // The codes in a type of another width.
+                (Encoding::Scaled(a), Encoding::Scaled(b)) if a.scaling == b.scaling => {
+                    convert::convert(a.codes, b.codes, bytes, n, &mut made);
+                }
+                (_, Encoding::Scaled(scaled)) => {
+                    floats.resize(n, 0f32);
+                    tensor.encoding.decode(bytes, start, &tensor.shape, &mut floats);
+                    made.clear();
+                    made.resize((n * to_len(scaled.codes.bits())).div_ceil(8), 0);
+                    let mut channels = scaled.channels(start, &tensor.shape);
+                    for (i, &value) in floats.iter().enumerate() {
+                        let code = scaled.exact_code(value, channels.next());
+                        let code = code
+                            .and_then(|c| i64::try_from(c).ok())
+                            .ok_or_else(|| not_recovered(&tensor.name, start + i as u64, value))?;
+                        element::write(scaled.codes, &mut made, i, Scalar::Int(code));
+                    }
+                }
+            }
+            out(&made)?;
+        }
+        Ok(())
+    }
+}
+
+fn not_recovered(name: &str, index: u64, value: f32) -> Error {
+    Error::refused(
+        format!(
+            "value {value} at index {index} of tensor {name:?} is no code of its recorded scale"
+        ),
+        "the values were changed since they were decoded; remove the \"weighbridge\" metadata entry",
+    )
+}

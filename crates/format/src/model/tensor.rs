@@ -1,0 +1,189 @@
+//! A named array and access to its values in bounded blocks.
+
+use super::Encoding;
+use crate::source::View;
+use crate::wire::{numel, to_len};
+use weighbridge_codec::{DType, Scalar, element};
+
+/// Elements handled at a time: bounds the memory of everything that walks through a tensor. A
+/// multiple of eight, so that blocks of packed types begin on a byte.
+pub const BLOCK: usize = 64 * 1024;
+
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub name: String,
+    pub shape: Vec<u64>,
+    pub encoding: Encoding,
+    pub data: Data,
+    /// The encoding it had before it was widened to travel; the values fit it exactly.
+    pub origin: Option<Encoding>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// Type and shape only ("uninitialized" in OINF).
+    Declared,
+    Stored(View, Arrangement),
+}
+
+/// How elements are laid out, where that differs from row-major little-endian.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrangement {
+    pub big_endian: bool,
+    /// First index fastest.
+    pub column_major: bool,
+}
+
+impl Tensor {
+    /// A row-major little-endian tensor. The view must have the size that encoding and shape need.
+    pub fn stored(
+        name: impl Into<String>,
+        encoding: Encoding,
+        shape: Vec<u64>,
+        view: View,
+    ) -> Tensor {
+        let data = Data::Stored(view, Arrangement::default());
+        Tensor { name: name.into(), shape, encoding, data, origin: None }
+    }
+
+    /// Number of elements. Readers check shapes, so that it can't overflow here.
+    pub fn count(&self) -> u64 {
+        numel(&self.shape).unwrap_or(0)
+    }
+
+    /// The stored bytes, if there are any.
+    pub fn view(&self) -> Option<&View> {
+        match &self.data {
+            Data::Declared => None,
+            Data::Stored(view, _) => Some(view),
+        }
+    }
+
+    /// Bytes `start..start + n` elements take in row-major little-endian order. Borrowed from the
+    /// file where it has them so, else rearranged into `buffer`. `start` is a multiple of eight.
+    pub fn canonical<'a>(&'a self, start: u64, n: usize, buffer: &'a mut Vec<u8>) -> &'a [u8] {
+        let Data::Stored(view, arrangement) = &self.data else { return &[] };
+        let dtype = self.encoding.stored();
+        let bits = to_len(dtype.bits());
+        if *arrangement == Arrangement::default() {
+            let first = to_len(start) * bits / 8;
+            return &view[first..first + (n * bits).div_ceil(8)];
+        }
+        // Only whole-byte types come rearranged.
+        let size = bits / 8;
+        buffer.clear();
+        for i in start..start + n as u64 {
+            let at = if arrangement.column_major { column_major_index(i, &self.shape) } else { i };
+            let raw = &view[to_len(at) * size..][..size];
+            if arrangement.big_endian {
+                // Complex numbers are two values of half the size.
+                let part = if dtype == DType::C64 { size / 2 } else { size };
+                raw.chunks(part).for_each(|p| buffer.extend(p.iter().rev()));
+            } else {
+                buffer.extend_from_slice(raw);
+            }
+        }
+        buffer
+    }
+
+    /// Calls `each` with blocks of values, in order.
+    pub fn for_each_block(&self, mut each: impl FnMut(&[f64])) {
+        let (mut raw, mut floats, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let count = if self.view().is_some() { self.count() } else { 0 };
+        for start in (0..count).step_by(BLOCK) {
+            let n = to_len(count - start).min(BLOCK);
+            let bytes = self.canonical(start, n, &mut raw);
+            values.clear();
+            match &self.encoding {
+                Encoding::Plain(dtype) => {
+                    values.extend((0..n).map(|i| element::read(*dtype, bytes, i).to_f64()));
+                }
+                Encoding::Scaled(_) => {
+                    floats.resize(n, 0f32);
+                    self.encoding.decode(bytes, start, &self.shape, &mut floats);
+                    values.extend(floats.iter().map(|&v| f64::from(v)));
+                }
+            }
+            each(&values);
+        }
+    }
+
+    /// `n` values from element `start` on, as f32.
+    pub fn values_f32(&self, start: u64, n: usize) -> Vec<f32> {
+        // Packed types are read from a whole byte on.
+        let lead = to_len(start % 8);
+        let (mut raw, mut out) = (Vec::new(), vec![0.0; n + lead]);
+        if self.view().is_some() {
+            let first = start - lead as u64;
+            let bytes = self.canonical(first, n + lead, &mut raw);
+            self.encoding.decode(bytes, first, &self.shape, &mut out);
+        }
+        out.split_off(lead)
+    }
+
+    /// One value.
+    pub fn scalar(&self, index: u64) -> Option<Scalar> {
+        self.view()?;
+        if let Encoding::Scaled(_) = &self.encoding {
+            return self.values_f32(index, 1).first().map(|&v| Scalar::Float(f64::from(v)));
+        }
+        let lead = to_len(index % 8);
+        let mut raw = Vec::new();
+        let bytes = self.canonical(index - lead as u64, lead + 1, &mut raw);
+        Some(element::read(self.encoding.stored(), bytes, lead))
+    }
+}
+
+/// Where element `i` of the row-major order stands in the column-major one.
+fn column_major_index(mut i: u64, shape: &[u64]) -> u64 {
+    let mut stride: u64 = shape.iter().product();
+    let mut at = 0;
+    for &d in shape.iter().rev() {
+        stride /= d.max(1);
+        at += i % d.max(1) * stride;
+        i /= d.max(1);
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn column_major_and_big_endian_are_put_right() {
+        // [[0, 1, 2], [3, 4, 5]] stored column by column, big-endian.
+        let stored: Vec<u8> = [0u16, 3, 1, 4, 2, 5].iter().flat_map(|v| v.to_be_bytes()).collect();
+        let arrangement = Arrangement { big_endian: true, column_major: true };
+        let tensor = Tensor {
+            name: "x".into(),
+            shape: vec![2, 3],
+            encoding: Encoding::Plain(DType::U16),
+            data: Data::Stored(View::owned(stored), arrangement),
+            origin: None,
+        };
+        let mut values = Vec::new();
+        tensor.for_each_block(|b| values.extend_from_slice(b));
+        assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(tensor.scalar(4).unwrap().to_f64(), 4.0);
+    }
+
+    #[test]
+    fn column_major_in_three_dimensions() {
+        let shape = [2, 3, 4];
+        for (i, j, k) in [(0, 0, 0), (1, 2, 3), (1, 0, 2), (0, 2, 1)] {
+            assert_eq!(column_major_index(i * 12 + j * 4 + k, &shape), i + j * 2 + k * 6);
+        }
+    }
+
+    #[test]
+    fn packed_values_from_any_place() {
+        let bytes = View::owned(vec![0b1110_0100; 8]);
+        let tensor = Tensor::stored("x", Encoding::Plain(DType::U2), vec![32], bytes);
+        for start in 0..20 {
+            let expected: Vec<f32> = (start..start + 5).map(|i| (i % 4) as f32).collect();
+            assert_eq!(tensor.values_f32(start, 5), expected);
+            assert_eq!(tensor.scalar(start).unwrap().to_f64(), (start % 4) as f64);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Typed metadata values.
+
+use crate::source::View;
+use crate::wire::numel;
+use weighbridge_codec::{DType, Scalar, element};
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    Text(String),
+    Bool(bool),
+    /// A number of an element type, as its stored bits.
+    Number(DType, u64),
+    /// `count` flags, eight to a byte, LSB first.
+    Bits {
+        count: u32,
+        bytes: View,
+    },
+    Array(Array),
+}
+
+/// A small array in the metadata.
+#[derive(Clone, Debug)]
+pub struct Array {
+    pub dtype: DType,
+    pub shape: Vec<u64>,
+    pub data: View,
+}
+
+impl Value {
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A number from its stored bytes (at most eight).
+    pub fn number(dtype: DType, bytes: &[u8]) -> Value {
+        let mut raw = [0; 8];
+        raw[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
+        Value::Number(dtype, u64::from_le_bytes(raw))
+    }
+
+    /// What kind of value it is, as OINF calls it.
+    pub fn type_name(&self) -> String {
+        match self {
+            Value::Text(_) => "str".to_owned(),
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(dtype, _) => dtype.name().to_owned(),
+            Value::Bits { count, .. } => format!("bitset[{count}]"),
+            Value::Array(a) => {
+                let dims: Vec<_> = a.shape.iter().map(u64::to_string).collect();
+                format!("{}[{}]", a.dtype, dims.join(", "))
+            }
+        }
+    }
+
+    /// As text, for formats that know nothing else; `None` when text would be unreadable.
+    pub fn to_plain_text(&self) -> Option<String> {
+        match self {
+            Value::Text(text) => Some(text.clone()),
+            Value::Bool(b) => Some(b.to_string()),
+            Value::Number(dtype, bits) => {
+                Some(scalar_text(element::read(*dtype, &bits.to_le_bytes(), 0)))
+            }
+            Value::Bits { .. } | Value::Array(_) => None,
+        }
+    }
+
+    /// As JSON for people and scripts. Long arrays are given by type and shape only.
+    pub fn to_json(&self) -> serde_json::Value {
+        const MOST: u64 = 64;
+        match self {
+            Value::Text(text) => text.as_str().into(),
+            Value::Bool(b) => (*b).into(),
+            Value::Number(dtype, bits) => {
+                scalar_json(element::read(*dtype, &bits.to_le_bytes(), 0))
+            }
+            Value::Bits { count, bytes } => serde_json::json!({
+                "bits": count,
+                "bytes": bytes.iter().take(64).map(|b| format!("{b:02x}")).collect::<String>(),
+            }),
+            Value::Array(a) if numel(&a.shape).is_some_and(|n| n <= MOST) => {
+                (0..a.count()).map(|i| scalar_json(a.scalar(i))).collect()
+            }
+            Value::Array(a) => serde_json::json!({"dtype": a.dtype.name(), "shape": a.shape}),
+        }
+    }
+}
+
+impl Array {
+    pub fn count(&self) -> usize {
+        numel(&self.shape).map_or(0, crate::wire::to_len)
+    }
+
+    pub fn scalar(&self, index: usize) -> Scalar {
+        element::read(self.dtype, &self.data, index)
+    }
+}
+
+fn scalar_text(value: Scalar) -> String {
+    match value {
+        Scalar::Int(v) => v.to_string(),
+        Scalar::UInt(v) => v.to_string(),
+        Scalar::Float(v) => v.to_string(),
+        Scalar::Complex(re, im) => format!("{re}{im:+}i"),
+    }
+}
+
+/// JSON has no NaN and no infinity: they become texts.
+fn scalar_json(value: Scalar) -> serde_json::Value {
+    match value {
+        Scalar::Int(v) => v.into(),
+        Scalar::UInt(v) => v.into(),
+        Scalar::Float(v) if v.is_finite() => v.into(),
+        other => scalar_text(other).into(),
+    }
+}

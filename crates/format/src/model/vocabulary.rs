@@ -1,0 +1,222 @@
+//! A vocabulary: tokens by number, and the special ones by name.
+
+use crate::source::View;
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// The special tokens of a WordPiece vocabulary, in the order in which EMBD stores them, with the
+/// text each has in a vocabulary.
+pub const SPECIAL_TOKENS: [(&str, &str); 5] =
+    [("pad", "[PAD]"), ("unk", "[UNK]"), ("cls", "[CLS]"), ("sep", "[SEP]"), ("mask", "[MASK]")];
+
+/// Tokens in order of their numbers, as they lie in the file: each behind its length. Where each
+/// begins is found out on first use, so that opening a file does not pay for it.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    entries: View,
+    prefix: Prefix,
+    count: usize,
+    starts: OnceLock<Vec<usize>>,
+    /// Special tokens by name (`pad`, `unk`, `cls`, `sep`, `mask`).
+    pub special: Vec<(String, u32)>,
+}
+
+/// Width of the length in front of a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prefix {
+    U16,
+    U32,
+}
+
+impl Prefix {
+    fn width(self) -> usize {
+        match self {
+            Prefix::U16 => 2,
+            Prefix::U32 => 4,
+        }
+    }
+
+    fn length(self, raw: &[u8]) -> usize {
+        match self {
+            Prefix::U16 => usize::from(u16::from_le_bytes([raw[0], raw[1]])),
+            Prefix::U32 => {
+                let n = u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]);
+                usize::try_from(n).unwrap_or(usize::MAX)
+            }
+        }
+    }
+}
+
+/// Why entries are no vocabulary, and where (counted from the first entry).
+#[derive(Debug, PartialEq, Eq)]
+pub enum BadEntry {
+    CutShort { token: usize, at: usize },
+    NotUtf8 { token: usize, at: usize },
+}
+
+impl Vocabulary {
+    /// Entries with 16-bit lengths. Returns the vocabulary and how many bytes its entries take.
+    pub fn with_u16_lengths(view: &View, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
+        Self::walk(view, Prefix::U16, count)
+    }
+
+    /// Entries with 32-bit lengths.
+    pub fn with_u32_lengths(view: &View, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
+        Self::walk(view, Prefix::U32, count)
+    }
+
+    /// From tokens in memory.
+    pub fn from_tokens<'a>(tokens: impl IntoIterator<Item = &'a str>) -> Vocabulary {
+        let mut bytes = Vec::new();
+        let mut count = 0;
+        for token in tokens {
+            let length = u32::try_from(token.len()).unwrap_or(u32::MAX);
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(token.as_bytes());
+            count += 1;
+        }
+        Vocabulary {
+            entries: View::owned(bytes),
+            prefix: Prefix::U32,
+            count,
+            starts: OnceLock::new(),
+            special: Vec::new(),
+        }
+    }
+
+    fn walk(view: &View, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
+        let bytes: &[u8] = view;
+        let width = prefix.width();
+        let mut at = 0;
+        let mut long = false;
+        for token in 0..count {
+            let cut = BadEntry::CutShort { token, at };
+            let Some(raw) = bytes.get(at..at + width) else { return Err(cut) };
+            let length = prefix.length(raw);
+            match (at + width).checked_add(length) {
+                Some(end) if end <= bytes.len() => at = end,
+                _ => return Err(cut),
+            }
+            long |= length >= 128;
+        }
+        // Lengths below 128 are ASCII bytes between the tokens: then the whole is valid UTF-8
+        // exactly when every token is, and one fast pass tells.
+        let whole = &bytes[..at];
+        if long || std::str::from_utf8(whole).is_err() {
+            check_each(whole, prefix, count)?;
+        }
+        let entries = view.part(0..at).unwrap_or_else(|| View::owned(Vec::new()));
+        let vocabulary =
+            Vocabulary { entries, prefix, count, starts: OnceLock::new(), special: Vec::new() };
+        Ok((vocabulary, at))
+    }
+
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Where the entries stand in their file.
+    pub fn span(&self) -> std::ops::Range<u64> {
+        self.entries.span()
+    }
+
+    pub fn token(&self, id: usize) -> Option<Cow<'_, str>> {
+        let starts = self.starts.get_or_init(|| {
+            let mut at = 0;
+            (0..self.count)
+                .map(|_| {
+                    let start = at;
+                    at += self.prefix.width() + self.prefix.length(&self.entries[at..]);
+                    start
+                })
+                .collect()
+        });
+        starts.get(id).map(|&at| String::from_utf8_lossy(self.raw(at).0))
+    }
+
+    /// All tokens in order.
+    pub fn tokens(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let mut at = 0;
+        (0..self.count).map(move |_| {
+            let (token, next) = self.raw(at);
+            at = next;
+            String::from_utf8_lossy(token)
+        })
+    }
+
+    /// The token whose entry begins at `at`, and where the next begins.
+    fn raw(&self, at: usize) -> (&[u8], usize) {
+        let start = at + self.prefix.width();
+        let end = start + self.prefix.length(&self.entries[at..]);
+        (&self.entries[start..end], end)
+    }
+
+    pub fn special(&self, name: &str) -> Option<u32> {
+        self.special.iter().find(|(n, _)| n == name).map(|(_, id)| *id)
+    }
+
+    /// Finds the special tokens by their usual texts.
+    pub fn find_special(&mut self) {
+        let mut found = [None; SPECIAL_TOKENS.len()];
+        for (id, token) in self.tokens().enumerate() {
+            for (slot, (_, text)) in found.iter_mut().zip(SPECIAL_TOKENS) {
+                if token == text {
+                    *slot = slot.or(u32::try_from(id).ok());
+                }
+            }
+        }
+        let names = SPECIAL_TOKENS.iter().map(|(name, _)| (*name).to_owned());
+        self.special = names.zip(found).filter_map(|(n, id)| Some((n, id?))).collect();
+    }
+}
+
+fn check_each(bytes: &[u8], prefix: Prefix, count: usize) -> Result<(), BadEntry> {
+    let mut at = 0;
+    for token in 0..count {
+        let start = at + prefix.width();
+        at = start + prefix.length(&bytes[at..]);
+        if let Err(e) = std::str::from_utf8(&bytes[start..at]) {
+            return Err(BadEntry::NotUtf8 { token, at: start + e.valid_up_to() });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn u16_entries(tokens: &[&[u8]]) -> View {
+        let entry = |t: &&[u8]| [&(t.len() as u16).to_le_bytes()[..], t].concat();
+        View::owned(tokens.iter().flat_map(entry).collect())
+    }
+
+    #[test]
+    fn tokens_come_out_in_order() {
+        let long = "é".repeat(200);
+        for tokens in [vec!["[PAD]", "é", "", "東京"], vec!["a", &long, "[CLS]"]] {
+            let view = u16_entries(&tokens.iter().map(|t| t.as_bytes()).collect::<Vec<_>>());
+            let (v, used) = Vocabulary::with_u16_lengths(&view, tokens.len()).unwrap();
+            assert_eq!(used, view.len());
+            assert_eq!(v.tokens().collect::<Vec<_>>(), tokens);
+            assert_eq!(v.token(1).unwrap(), tokens[1]);
+            assert_eq!(v.token(tokens.len()), None);
+            let again = Vocabulary::from_tokens(tokens.iter().copied());
+            assert_eq!(again.tokens().collect::<Vec<_>>(), tokens);
+        }
+    }
+
+    #[test]
+    fn bad_entries_are_placed() {
+        // Cut in the middle of a character, so that the next length follows it.
+        let view = u16_entries(&[b"ok", b"\xE6\x9D", b"x"]);
+        let bad = Vocabulary::with_u16_lengths(&view, 3).unwrap_err();
+        assert_eq!(bad, BadEntry::NotUtf8 { token: 1, at: 6 });
+        let bad = Vocabulary::with_u16_lengths(&view, 4).unwrap_err();
+        assert_eq!(bad, BadEntry::CutShort { token: 3, at: 11 });
+    }
+}

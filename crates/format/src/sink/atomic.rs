@@ -1,0 +1,164 @@
+//! Replacing files atomically: a temporary file in the same folder, sync, rename, sync of the folder.
+//!
+//! A failure at any step leaves the old files as they were and no litter. Several files that belong
+//! together are all written and synced before the first is renamed, and renames are undone when a
+//! later one fails.
+
+use super::Progress;
+use super::execute::execute;
+use crate::Error;
+use crate::model::Plan;
+use crate::source::Unfinished;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The file system operations that writing needs; tests put one in between that fails.
+pub trait FileSystem {
+    /// Creates a new file; it is an error if it exists.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>>;
+    /// Gives a file a second name.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+}
+
+pub trait OutFile: Write {
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// The real file system.
+#[derive(Clone, Copy, Debug)]
+pub struct RealFiles;
+
+impl FileSystem for RealFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
+        Ok(Box::new(File::options().write(true).create_new(true).open(path)?))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        // Only Unix can open a folder to sync it.
+        if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+    }
+}
+
+impl OutFile for File {
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+/// Writes all files of a plan, the main one to `target`.
+pub fn write(
+    plan: &Plan,
+    target: &Path,
+    files: &dyn FileSystem,
+    progress: Progress,
+) -> Result<(), Error> {
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut staged = Staged { files, list: Vec::new() };
+    for file in &plan.files {
+        let path = file.beside.as_ref().map_or_else(|| target.to_owned(), |name| folder.join(name));
+        let temp = temporary_beside(&path, "part");
+        let mut out = files.create(&temp).map_err(|e| Error::io(&temp, e))?;
+        let unfinished = Unfinished::register(&temp);
+        staged.list.push(Stage { temp, path, backup: None, renamed: false, unfinished });
+        let stage = &staged.list[staged.list.len() - 1];
+        execute(file, &stage.path, &mut out, progress)?;
+        out.sync().map_err(|e| Error::io(&stage.path, e))?;
+        if let Ok(old) = std::fs::metadata(&stage.path) {
+            // The new file is as readable as the old one was. Not worth failing for.
+            let _ = std::fs::set_permissions(&stage.temp, old.permissions());
+        }
+    }
+    staged.commit(folder)
+}
+
+struct Stage {
+    temp: PathBuf,
+    path: PathBuf,
+    /// A second name of the old file, kept until everything has succeeded.
+    backup: Option<(PathBuf, Unfinished)>,
+    renamed: bool,
+    #[allow(dead_code, reason = "held for its drop")]
+    unfinished: Unfinished,
+}
+
+/// Temporary files; what is still there when it is dropped is removed.
+struct Staged<'a> {
+    files: &'a dyn FileSystem,
+    list: Vec<Stage>,
+}
+
+impl Staged<'_> {
+    fn commit(mut self, folder: &Path) -> Result<(), Error> {
+        let done = self
+            .rename_all()
+            .and_then(|()| self.files.sync_folder(folder).map_err(|e| Error::io(folder, e)));
+        if done.is_err() {
+            self.undo();
+        }
+        done
+    }
+
+    fn rename_all(&mut self) -> Result<(), Error> {
+        for stage in &mut self.list {
+            // The old file stays in its place until the rename replaces it in one step. A file
+            // system without hard links has no way back from a failed sync, which is no reason not
+            // to write.
+            let backup = temporary_beside(&stage.path, "old");
+            if self.files.link(&stage.path, &backup).is_ok() {
+                let unfinished = Unfinished::register(&backup);
+                stage.backup = Some((backup, unfinished));
+            }
+            let renamed = self.files.rename(&stage.temp, &stage.path);
+            renamed.map_err(|e| Error::io(&stage.path, e))?;
+            stage.renamed = true;
+        }
+        Ok(())
+    }
+
+    /// Puts the old files back. Errors here have no better place than the one already returned.
+    fn undo(&mut self) {
+        for stage in self.list.iter_mut().filter(|s| s.renamed) {
+            let _ = match stage.backup.take() {
+                Some((backup, _)) => self.files.rename(&backup, &stage.path),
+                None => self.files.remove(&stage.path),
+            };
+        }
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        for stage in &self.list {
+            if !stage.renamed {
+                let _ = self.files.remove(&stage.temp);
+            }
+            if let Some((backup, _)) = &stage.backup {
+                let _ = self.files.remove(backup);
+            }
+        }
+    }
+}
+
+/// A name in the same folder that nothing else uses.
+fn temporary_beside(path: &Path, kind: &str) -> PathBuf {
+    static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}-{number}.{kind}", std::process::id()))
+}

@@ -1,0 +1,7 @@
+//! Carrying out a plan: bytes to a writer, and files replaced atomically.
+
+mod atomic;
+mod execute;
+
+pub use atomic::{FileSystem, OutFile, RealFiles, write};
+pub use execute::{Progress, to_memory};

@@ -1,0 +1,157 @@
+//! The files beside a file: shards, `meta.json`, a model directory.
+
+use super::Source;
+use std::fmt::Debug;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// A folder that files can be opened in by relative name. Names come from files, so they are hostile:
+/// a name that leads out of the folder is refused.
+pub trait Folder: Debug + Send + Sync {
+    fn open(&self, name: &str) -> io::Result<Source>;
+
+    /// All files, as relative paths with `/`, sorted; folders within are entered.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    fn exists(&self, name: &str) -> bool {
+        self.list().is_ok_and(|names| names.iter().any(|n| n == name))
+    }
+}
+
+/// A name from a file is a plain relative path: no root, no drive, no `..`.
+fn is_inside(name: &str) -> bool {
+    let path = Path::new(name);
+    !name.is_empty()
+        && !name.contains(['\\', '\0'])
+        && path.components().all(|c| matches!(c, Component::Normal(_)))
+}
+
+fn refuse(name: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{name:?} is not the name of a file in the same folder"),
+    )
+}
+
+#[derive(Debug)]
+pub struct RealFolder {
+    path: PathBuf,
+}
+
+impl RealFolder {
+    /// Folders deeper than this are not entered.
+    const DEPTH: usize = 3;
+    /// More files than this are not listed: it is no model directory then.
+    const MOST: usize = 10_000;
+
+    pub fn new(path: &Path) -> Self {
+        RealFolder { path: path.to_owned() }
+    }
+
+    fn collect(
+        &self,
+        at: &Path,
+        prefix: &str,
+        depth: usize,
+        out: &mut Vec<String>,
+    ) -> io::Result<()> {
+        for entry in std::fs::read_dir(at)? {
+            let entry = entry?;
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            let is_folder = entry.file_type()?.is_dir();
+            if out.len() >= Self::MOST {
+                break;
+            }
+            if !is_folder {
+                out.push(name);
+            } else if depth < Self::DEPTH {
+                self.collect(&entry.path(), &format!("{name}/"), depth + 1, out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Folder for RealFolder {
+    fn open(&self, name: &str) -> io::Result<Source> {
+        if !is_inside(name) {
+            return Err(refuse(name));
+        }
+        Source::open(&self.path.join(name))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.collect(&self.path, "", 0, &mut names)?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        is_inside(name) && self.path.join(name).is_file()
+    }
+}
+
+/// A folder of files in memory, for tests and for callers without a file system.
+#[derive(Debug)]
+pub struct MemoryFolder {
+    files: Vec<(String, Source)>,
+}
+
+impl MemoryFolder {
+    pub fn new(files: Vec<(String, Vec<u8>)>) -> Self {
+        let files = files.into_iter().map(|(n, b)| (n, Source::from_vec(b))).collect();
+        MemoryFolder { files }
+    }
+}
+
+impl Folder for MemoryFolder {
+    fn open(&self, name: &str) -> io::Result<Source> {
+        if !is_inside(name) {
+            return Err(refuse(name));
+        }
+        let found = self.files.iter().find(|(n, _)| n == name);
+        found.map(|(_, s)| s.clone()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        Ok(self.files.iter().map(|(n, _)| n.clone()).collect())
+    }
+}
+
+/// The name of the model in a directory: its own name, or for the hub's cache layout
+/// (`models--org--name/snapshots/<commit>`) the name in there.
+pub(super) fn model_name(folder: &Path) -> String {
+    let names = folder.components().rev().filter_map(|c| c.as_os_str().to_str());
+    let mut own = None;
+    for name in names.take(3) {
+        if let Some(cached) = name.strip_prefix("models--") {
+            return cached.rsplit("--").next().unwrap_or(cached).to_owned();
+        }
+        own = own.or(Some(name));
+    }
+    own.unwrap_or("model").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_out_are_refused() {
+        let folder = MemoryFolder::new(vec![("a/b.bin".into(), vec![1])]);
+        assert!(folder.open("a/b.bin").is_ok());
+        for name in ["", "/etc/passwd", "../x", "a/../../x", "a\\b", "x\0y", "./../x"] {
+            let error = folder.open(name).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name:?}");
+            assert!(RealFolder::new(Path::new("/tmp")).open(name).is_err());
+        }
+    }
+
+    #[test]
+    fn cached_models_are_named_after_the_model() {
+        let name = |p: &str| model_name(Path::new(p));
+        assert_eq!(name("/x/models--org--mini/snapshots/abc"), "mini");
+        assert_eq!(name("/x/all-MiniLM-L6-v2"), "all-MiniLM-L6-v2");
+    }
+}
