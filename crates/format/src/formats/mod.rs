@@ -5,6 +5,8 @@
 
 mod clock;
 mod embd;
+mod hf;
+mod oinf;
 mod safetensors;
 
 use crate::model::{Container, Holds, Plan};
@@ -90,7 +92,7 @@ pub trait Format: Sync {
 
 /// Every format.
 pub fn table() -> &'static [&'static dyn Format] {
-    &[&embd::Embd, &safetensors::Safetensors]
+    &[&embd::Embd, &oinf::Oinf, &safetensors::Safetensors, &hf::HuggingFace]
 }
 
 /// The format with this id.

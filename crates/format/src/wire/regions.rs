@@ -9,6 +9,8 @@ pub enum What {
     Structure(&'static str),
     /// The payload of the tensor with this index.
     Tensor(usize),
+    /// The scales of the tensor with this index.
+    Scales(usize),
     /// A blob that belongs to the metadata entry with this index.
     Metadata(usize),
     /// The tokens of the vocabulary.

@@ -19,7 +19,7 @@ pub(super) const REQUIRED: [&str; 10] = [
 ];
 
 /// What the tensors and the vocabulary say a key should be.
-pub(super) fn derived(container: &Container, key: &str) -> Option<u64> {
+pub(in super::super) fn derived(container: &Container, key: &str) -> Option<u64> {
     let shape = |name: &str, dim: usize| {
         let tensor = container.tensors.iter().find(|t| {
             t.name == name || t.name.strip_prefix("bert.").is_some_and(|rest| rest == name)

@@ -10,6 +10,8 @@ mod rules;
 mod stream;
 mod write;
 
+pub(super) use metadata::derived as bert_facts;
+
 use super::{Format, FormatInfo, Stop, Sureness};
 use crate::model::{Container, Holds, Keeps, Plan};
 use crate::wire::Findings;

@@ -35,7 +35,7 @@ pub(super) const DTYPES: &[(&str, DType)] = &[
 ];
 
 /// The types of the table above.
-pub(super) const DTYPES_HELD: &[DType] = &{
+pub(in super::super) const DTYPES_HELD: &[DType] = &{
     let mut list = [DType::Bool; DTYPES.len()];
     let mut i = 0;
     while i < list.len() {

@@ -10,7 +10,9 @@ mod rules;
 mod shards;
 mod write;
 
+pub(super) use header::DTYPES_HELD;
 pub(super) use read::tensors_of;
+pub(super) use rules::check_values;
 pub(super) use shards::read_index;
 
 use super::{Format, FormatInfo, Stop, Sureness};
@@ -84,7 +86,7 @@ impl Format for Safetensors {
     }
 
     fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        rules::check_values(container, findings);
+        check_values(container, findings);
     }
 
     fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {

@@ -22,7 +22,7 @@ rules! {
 }
 
 /// The first NaN or infinity of each tensor that has one.
-pub(super) fn check_values(container: &Container, findings: &mut Findings) {
+pub(in super::super) fn check_values(container: &Container, findings: &mut Findings) {
     let bad = container.tensors.par_iter().filter_map(|tensor| {
         let at = scan::first_non_finite(
             tensor.encoding.stored(),

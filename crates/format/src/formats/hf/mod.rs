@@ -1,0 +1,82 @@
+//! A Hugging Face model directory, as a source: config.json, the tensors, the tokenizer's files.
+//!
+//! Settings that formats with metadata need become metadata under EMBD's key names; the files
+//! themselves are attachments. See docs/formats/hf.md.
+
+mod read;
+mod settings;
+mod tokenizer;
+
+use super::{Format, FormatInfo, Stop, Sureness, embd, safetensors};
+use crate::model::{Container, Holds, Keeps, Plan};
+use crate::wire::Findings;
+use crate::{Error, Input, Options, rules};
+
+pub(super) struct HuggingFace;
+
+rules! {
+    MISSING "HF-01" Error "a file that a model directory needs is missing or unreadable";
+    JSON "HF-02" Error "a file is not the JSON it should be";
+    TENSORS "HF-03" Error "the tensors are in a form that is not read";
+    VOCABULARY "HF-04" Error "the vocabulary is malformed";
+    TOKENIZER "HF-05" Warning "the tokenizer is none that a vocabulary and a few settings describe";
+    DISAGREES "HF-06" Error "config.json and the tensors disagree";
+}
+
+static INFO: FormatInfo = FormatInfo {
+    id: "hf",
+    name: "Hugging Face directory",
+    summary: "config.json, model.safetensors or its shards, and the tokenizer's files",
+    extensions: &[],
+    writes: false,
+    holds: Holds {
+        dtypes: safetensors::DTYPES_HELD,
+        scaled: |_| false,
+        rank: (0, usize::MAX),
+        single: false,
+        metadata: Keeps::Text,
+        sizevars: false,
+        vocabulary: true,
+        attachments: true,
+        declared: false,
+        records: false,
+    },
+    options: &[],
+    rules: RULES,
+    declarations: false,
+};
+
+impl Format for HuggingFace {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, input: &Input) -> Sureness {
+        if input.is_folder && input.folder.exists("config.json") {
+            Sureness::Content
+        } else {
+            Sureness::No
+        }
+    }
+
+    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
+        read::read(input, findings)
+    }
+
+    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
+        safetensors::check_values(container, findings);
+        let keys = ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
+        for key in keys {
+            if let (Some(text), Some(tensors)) = (container.text(key), embd::bert_facts(container, key))
+                && text.parse() != Ok(tensors)
+            {
+                let finding = DISAGREES.at(0..0).field(format!("config.json {key:?}"));
+                findings.push(finding.expected(format!("{tensors}, from the tensors")).found(text));
+            }
+        }
+    }
+
+    fn plan(&self, _: &Container, _: &Options) -> Result<Plan, Error> {
+        Err(Error::refused("a Hugging Face directory can be read, not written", "write safetensors instead"))
+    }
+}

@@ -1,0 +1,75 @@
+//! OINF `.oinf`: size variables, typed metadata and tensors, versions 1 and 2.
+//!
+//! See docs/formats/oinf.md.
+
+mod carry;
+mod layout;
+mod quant;
+mod read;
+mod rules;
+mod values;
+mod write;
+
+use super::{Format, FormatInfo, Stop, Sureness};
+use crate::model::{Container, Holds, Keeps, Plan, Scaling};
+use crate::wire::Findings;
+use crate::{Error, Input, OptionSpec, Options};
+
+pub(super) struct Oinf;
+
+static INFO: FormatInfo = FormatInfo {
+    id: "oinf",
+    name: "OINF .oinf",
+    summary: "size variables, typed metadata and tensors of 23 types, packed and scaled ones too",
+    extensions: &["oinf"],
+    writes: true,
+    holds: Holds {
+        dtypes: layout::DTYPES_WRITTEN,
+        scaled: |s| matches!(s.scaling, Scaling::Affine { .. }),
+        rank: (0, usize::MAX),
+        single: false,
+        metadata: Keeps::Typed,
+        sizevars: true,
+        vocabulary: true,
+        attachments: true,
+        declared: true,
+        records: true,
+    },
+    options: &[OptionSpec {
+        name: "oinf-version",
+        value: "VERSION",
+        choices: &["1", "2"],
+        help: "OINF version; default 1, or 2 where tensors have scales",
+        reading: false,
+    }],
+    rules: rules::RULES,
+    declarations: true,
+};
+
+impl Format for Oinf {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, input: &Input) -> Sureness {
+        if input.source.bytes().starts_with(&layout::MAGIC) {
+            Sureness::Magic
+        } else if INFO.extensions.contains(&input.extension().as_str()) {
+            Sureness::Name
+        } else {
+            Sureness::No
+        }
+    }
+
+    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
+        read::read(input, findings)
+    }
+
+    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
+        rules::check(container, input, findings);
+    }
+
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(container, options, &INFO)
+    }
+}

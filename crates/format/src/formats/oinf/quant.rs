@@ -1,0 +1,111 @@
+//! The quantization payload of version 2.
+
+use super::layout::{pad, zeros};
+use super::rules::{PADDING, QUANT, SCHEME};
+use crate::model::{Scaled, Scaling};
+use crate::wire::{Cursor, Finding, Findings, Span, put_u32, put_u64};
+use weighbridge_codec::DType;
+
+const SYMMETRIC: u32 = 1;
+const ASYMMETRIC: u32 = 2;
+const NONE: u32 = 0;
+const PER_TENSOR: u32 = 1;
+const PER_CHANNEL: u32 = 2;
+
+/// Parses a payload that must fill `span` exactly.
+pub(super) fn read(
+    file: &[u8],
+    span: Span,
+    codes: DType,
+    shape: &[u64],
+    field: &str,
+    findings: &mut Findings,
+) -> Result<Scaled, Box<Finding>> {
+    let mut c = Cursor::new(file, span.clone(), QUANT);
+    let [scheme, scale_mode, zero_mode, reserved] =
+        [c.u32(field)?, c.u32(field)?, c.u32(field)?, c.u32(field)?];
+    let [scale_axis, scale_count, zero_axis, zero_count] =
+        [c.u64(field)?, c.u64(field)?, c.u64(field)?, c.u64(field)?];
+    let bad = |at: u64, expected: &str, found: String| {
+        let at = span.start + at;
+        Box::new(QUANT.at(at..at + 8).field(field).expected(expected).found(found).hint(
+            "a known version 2 writer puts all data before all scales and so misplaces them \
+             whenever another tensor follows a quantized one",
+        ))
+    };
+    if scheme != SYMMETRIC && scheme != ASYMMETRIC {
+        return Err(bad(0, "scheme 1 or 2", scheme.to_string()));
+    }
+    if reserved != 0 {
+        return Err(bad(12, "0 in the reserved field", reserved.to_string()));
+    }
+    let axis = axis_of(scale_mode, scale_axis, scale_count, shape)
+        .ok_or_else(|| bad(16, "a scale for the tensor, or one for each index of an axis", format!("mode {scale_mode}, axis {scale_axis}, {scale_count} scales")))?;
+    let has_zero = match zero_mode {
+        NONE if zero_axis == 0 && zero_count == 0 => false,
+        _ if zero_mode == scale_mode
+            && zero_axis == scale_axis
+            && zero_count == scale_count
+            && scheme == ASYMMETRIC =>
+        {
+            true
+        }
+        _ => {
+            let found = format!("scheme {scheme}, mode {zero_mode}, axis {zero_axis}, {zero_count} zero points");
+            return Err(bad(32, "no zero points, or as many as scales with an asymmetric scheme", found));
+        }
+    };
+    if !has_zero && scheme == ASYMMETRIC {
+        findings.push(SCHEME.at(span.start..span.start + 4).field(field));
+    }
+    let scales = c.take(scale_count.saturating_mul(4), field)?;
+    let zeros_raw = if has_zero { c.take(zero_count.saturating_mul(4), field)? } else { &[] };
+    let word = |b: &[u8]| [b[0], b[1], b[2], b[3]];
+    let scales: Vec<_> = scales.chunks_exact(4).map(|b| f32::from_le_bytes(word(b))).collect();
+    let points: Vec<_> = zeros_raw.chunks_exact(4).map(|b| i32::from_le_bytes(word(b))).collect();
+    let used = c.position() - span.start;
+    let padding = used.next_multiple_of(8) - used;
+    zeros(&mut c, padding, field, PADDING, findings)?;
+    if c.remaining() != 0 {
+        return Err(bad(0, &format!("{} bytes", used + padding), format!("{} bytes", span.end - span.start)));
+    }
+    if !codes.is_integer() {
+        return Err(bad(0, "scales on a tensor of integers", codes.to_string()));
+    }
+    let zero_points = has_zero.then_some(points);
+    Ok(Scaled { codes, scaling: Scaling::Affine { axis, scales, zero_points } })
+}
+
+/// `Some(None)` for one scale, `Some(Some(axis))` for one per index; `None` when it makes no sense.
+fn axis_of(mode: u32, axis: u64, count: u64, shape: &[u64]) -> Option<Option<usize>> {
+    match mode {
+        PER_TENSOR if axis == 0 && count == 1 => Some(None),
+        PER_CHANNEL => {
+            let axis = usize::try_from(axis).ok()?;
+            (shape.get(axis) == Some(&count)).then_some(Some(axis))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn to_bytes(scaled: &Scaled) -> Vec<u8> {
+    let Scaling::Affine { axis, scales, zero_points } = &scaled.scaling else { return Vec::new() };
+    let mode = if axis.is_some() { PER_CHANNEL } else { PER_TENSOR };
+    let (axis, count) = (axis.unwrap_or(0) as u64, scales.len() as u64);
+    let mut out = Vec::new();
+    let zero = zero_points.as_deref();
+    for v in [
+        if zero.is_some() { ASYMMETRIC } else { SYMMETRIC },
+        mode,
+        if zero.is_some() { mode } else { NONE },
+        0,
+    ] {
+        put_u32(&mut out, v);
+    }
+    let (zero_axis, zero_count) = if zero.is_some() { (axis, count) } else { (0, 0) };
+    [axis, count, zero_axis, zero_count].into_iter().for_each(|v| put_u64(&mut out, v));
+    scales.iter().for_each(|s| put_u32(&mut out, s.to_bits()));
+    zero.unwrap_or_default().iter().for_each(|z| put_u32(&mut out, z.cast_unsigned()));
+    pad(&mut out);
+    out
+}

@@ -1,0 +1,256 @@
+//! Bytes to container.
+
+use super::super::Stop;
+use super::layout::{self, HAS_DATA, HAS_QUANT, Header, dtype_of, read_string};
+use super::rules::*;
+use super::{carry, quant, values};
+use crate::Input;
+use crate::model::{Arrangement, Container, Data, Encoding, Tensor, Value};
+use crate::source::Source;
+use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel, to_len};
+use std::collections::HashSet;
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
+    let source = &input.source;
+    let file = source.bytes();
+    let h = Header::parse(file)?;
+    check_header(file, &h, findings)?;
+    let mut regions = Regions::default();
+    regions.add(0..layout::HEADER, What::Structure("header"));
+    let sizevars = read_sizevars(file, &h, &mut regions, findings)?;
+    let metadata = read_metadata(source, &h, &mut regions, findings)?;
+    let tensors = read_tensors(source, &h, &mut regions, findings)?;
+    if let Some((a, b)) = regions.finish(file.len() as u64, layout::ALIGNMENT) {
+        let name = |what: What| match what {
+            What::Tensor(i) => format!("tensor {:?}", tensors[i].name),
+            What::Scales(i) => format!("scales of {:?}", tensors[i].name),
+            What::Metadata(i) => format!("metadata {:?}", metadata[i].0),
+            other => format!("{other:?}"),
+        };
+        let field = format!("{} and {}", name(a.what), name(b.what));
+        let spans = format!(
+            "{:#x}..{:#x} and {:#x}..{:#x}",
+            a.span.start, a.span.end, b.span.start, b.span.end
+        );
+        let finding = OVERLAP.at(b.span.start..b.span.end.min(a.span.end)).field(field);
+        findings.push(finding.expected("separate ranges, or the same one").found(spans));
+    }
+    let by_name = |a: &str, b: &str| a < b;
+    let sorted = sizevars.is_sorted_by(|a, b| by_name(&a.0, &b.0))
+        && metadata.is_sorted_by(|a, b| by_name(&a.0, &b.0))
+        && tensors.is_sorted_by(|a, b| by_name(&a.name, &b.name));
+    let mut dialect = crate::model::Dialect::new();
+    dialect.insert("version".into(), h.version.into());
+    if !sorted {
+        dialect.insert("unsorted".into(), true.into());
+    }
+    let mut container = Container {
+        format: "oinf",
+        layout: format!("version {}", h.version),
+        dialect,
+        size: file.len() as u64,
+        metadata,
+        sizevars,
+        tensors,
+        regions,
+        ..Container::default()
+    };
+    if sorted {
+        carry::from_entries(&mut container);
+    }
+    Ok(container)
+}
+
+fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), Stop> {
+    let size = file.len() as u64;
+    if h.version != 1 && h.version != 2 {
+        return Err(VERSION.at(5..9).field("header.version").expected("1 or 2").found(h.version).into());
+    }
+    for (at, field, value) in [(9, "header.flags", h.flags), (25, "header.reserved", h.reserved)] {
+        if value != 0 {
+            findings.push(RESERVED.at(at..at + 4).field(field).expected(0).found(value));
+        }
+    }
+    if h.file_size != size {
+        let hint = if h.file_size > size { "the file is cut short" } else { "something was appended to the file" };
+        let finding = SIZE.at(61..69).field("header.file_size").expected(h.file_size);
+        findings.push(finding.found(size).hint(hint));
+    }
+    if file[69..72] != [0; 3] {
+        findings.push(PADDING.at(69..72).field("header padding").expected("zeros"));
+    }
+    let offsets = [
+        (29, "header.offset_sizevars", h.sizevars),
+        (37, "header.offset_metadata", h.metadata),
+        (45, "header.offset_tensors", h.tensors),
+        (53, "header.offset_data", h.data),
+    ];
+    let mut least = layout::HEADER;
+    for (at, field, value) in offsets {
+        if value < least || value > size || !value.is_multiple_of(layout::ALIGNMENT) {
+            let expected = format!("a multiple of 8 from {least} to {size}");
+            return Err(SECTIONS.at(at..at + 8).field(field).expected(expected).found(value).into());
+        }
+        least = value;
+    }
+    Ok(())
+}
+
+/// A cursor over a table, whose number of entries of at least `smallest` bytes must be possible.
+fn table<'a>(file: &'a [u8], span: Span, count: u32, smallest: u64, field: &str) -> Result<Cursor<'a>, Box<Finding>> {
+    let room = span.end - span.start;
+    if u64::from(count) * smallest > room {
+        let expected = format!("at most {} entries in {room} bytes", room / smallest);
+        return Err(Box::new(COUNT.at(span).field(field).expected(expected).found(count)));
+    }
+    Ok(Cursor::new(file, span, CUT_SHORT))
+}
+
+fn duplicate(start: u64, end: u64, name: &str) -> Stop {
+    DUPLICATE.at(start..end).field(format!("{name:?}")).into()
+}
+
+fn read_sizevars(
+    file: &[u8],
+    h: &Header,
+    regions: &mut Regions,
+    findings: &mut Findings,
+) -> Result<Vec<(String, u64)>, Stop> {
+    let mut c = table(file, h.sizevars..h.metadata, h.n_sizevars, 16, "header.n_sizevars")?;
+    let (mut list, mut names) = (Vec::new(), HashSet::new());
+    for _ in 0..h.n_sizevars {
+        let start = c.position();
+        let name = read_string(&mut c, "size variable", findings)?;
+        if !names.insert(name) {
+            return Err(duplicate(start, c.position(), name));
+        }
+        list.push((name.to_owned(), c.u64("size variable")?));
+    }
+    regions.add(h.sizevars..c.position(), What::Structure("size variables"));
+    Ok(list)
+}
+
+/// A blob in the data section.
+fn blob(file: &[u8], h: &Header, at: u64, offset: u64, size: u64, field: &str) -> Result<Span, Box<Finding>> {
+    let end = offset.checked_add(size).filter(|&e| e <= file.len() as u64);
+    match end {
+        Some(end) if offset >= h.data && offset.is_multiple_of(layout::ALIGNMENT) => Ok(offset..end),
+        _ => Err(Box::new(
+            BLOB.at(at..at + 16)
+                .field(field)
+                .expected(format!("a multiple of 8, within {:#x}..{:#x}", h.data, file.len()))
+                .found(format!("{size} bytes at {offset:#x}"))
+                .hint("the file may be cut short"),
+        )),
+    }
+}
+
+fn read_metadata(
+    source: &Source,
+    h: &Header,
+    regions: &mut Regions,
+    findings: &mut Findings,
+) -> Result<Vec<(String, Value)>, Stop> {
+    let file = source.bytes();
+    let mut c = table(file, h.metadata..h.tensors, h.n_metadata, 32, "header.n_metadata")?;
+    let (mut list, mut names) = (Vec::new(), HashSet::new());
+    for i in 0..to_len(h.n_metadata.into()) {
+        let start = c.position();
+        let key = read_string(&mut c, "metadata key", findings)?;
+        let field = format!("metadata {key:?}");
+        if !names.insert(key) {
+            return Err(duplicate(start, c.position(), key));
+        }
+        let at = c.position();
+        let (tag, flags) = (c.u32(&field)?, c.u32(&field)?);
+        let (size, offset) = (c.u64(&field)?, c.u64(&field)?);
+        if flags != 0 {
+            findings.push(RESERVED.at(at + 4..at + 8).field(&field).expected("value_flags of 0").found(flags));
+        }
+        let span = blob(file, h, at + 8, offset, size, &field)?;
+        let value = values::read(source, tag, span.clone(), &field, findings)?;
+        regions.add(span, What::Metadata(i));
+        list.push((key.to_owned(), value));
+    }
+    regions.add(h.metadata..c.position(), What::Structure("metadata"));
+    Ok(list)
+}
+
+fn read_tensors(
+    source: &Source,
+    h: &Header,
+    regions: &mut Regions,
+    findings: &mut Findings,
+) -> Result<Vec<Tensor>, Stop> {
+    let file = source.bytes();
+    let smallest = if h.version == 1 { 36 } else { 52 };
+    let mut c = table(file, h.tensors..h.data, h.n_tensors, smallest, "header.n_tensors")?;
+    let (mut list, mut names) = (Vec::new(), HashSet::new());
+    for i in 0..to_len(h.n_tensors.into()) {
+        let start = c.position();
+        let name = read_string(&mut c, "tensor name", findings)?;
+        let field = format!("tensor {name:?}");
+        if !names.insert(name) {
+            return Err(duplicate(start, c.position(), name));
+        }
+        let at = c.position();
+        let (tag, rank, flags) = (c.u32(&field)?, c.u32(&field)?, c.u32(&field)?);
+        let dtype = match tag {
+            layout::BITSET => {
+                findings.push(BITSET_TENSOR.at(at..at + 4).field(&field));
+                DType::Bitset
+            }
+            tag => dtype_of(tag).ok_or_else(|| {
+                TYPE.at(at..at + 4).field(&field).expected("1 to 13 or 16 to 25").found(tag)
+            })?,
+        };
+        let known = if h.version == 1 { HAS_DATA } else { HAS_DATA | HAS_QUANT };
+        if flags & !known != 0 {
+            findings.push(RESERVED.at(at + 8..at + 12).field(&field).expected(format!("flags within {known:#b}")).found(flags));
+        }
+        let dims = c.take(u64::from(rank) * 8, &field)?;
+        let dim = |d: &[u8]| u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]]);
+        let shape: Vec<u64> = dims.chunks_exact(8).map(dim).collect();
+        let at = c.position();
+        let (size, offset) = (c.u64(&field)?, c.u64(&field)?);
+        let (quant_size, quant_offset) =
+            if h.version == 1 { (0, 0) } else { (c.u64(&field)?, c.u64(&field)?) };
+        let bytes = numel(&shape).and_then(|n| dtype.byte_len(n));
+        let wrong_size = || {
+            let expected = bytes.map_or("a size that exists".to_owned(), |b| format!("{b} bytes"));
+            let finding = TENSOR_SIZE.at(at..at + 8).field(&field).expected(expected);
+            finding.found(format!("{size} bytes")).hint("the file may be cut short or damaged")
+        };
+        let bytes = bytes.ok_or_else(wrong_size)?;
+        let data = if flags & HAS_DATA == 0 {
+            if size != 0 || offset != 0 {
+                findings.push(DECLARED.at(at..at + 16).field(&field).expected("0, 0").found(format!("{size}, {offset}")));
+            }
+            Data::Declared
+        } else {
+            if size != bytes {
+                return Err(wrong_size().into());
+            }
+            let span = blob(file, h, at, offset, size, &field)?;
+            regions.add(span.clone(), What::Tensor(i));
+            let view = source.view(span.clone()).ok_or_else(|| BLOB.at(span))?;
+            Data::Stored(view, Arrangement::default())
+        };
+        let encoding = if flags & HAS_QUANT != 0 && h.version == 2 {
+            let span = blob(file, h, at + 16, quant_offset, quant_size, &field)?;
+            let scaled = quant::read(file, span.clone(), dtype, &shape, &field, findings)?;
+            regions.add(span, What::Scales(i));
+            Encoding::Scaled(Arc::new(scaled))
+        } else {
+            if quant_size != 0 || quant_offset != 0 {
+                findings.push(DECLARED.at(at + 16..at + 32).field(&field).message("a tensor without scales must have quantization size and offset 0").expected("0, 0").found(format!("{quant_size}, {quant_offset}")));
+            }
+            Encoding::Plain(dtype)
+        };
+        list.push(Tensor { name: name.to_owned(), shape, encoding, data, origin: None });
+    }
+    regions.add(h.tensors..c.position(), What::Structure("tensor index"));
+    Ok(list)
+}

@@ -1,0 +1,136 @@
+//! The numbered rules, and the checks that need the data.
+
+use super::layout::{self, Header};
+use crate::model::{Container, Encoding, Tensor};
+use crate::wire::{Findings, What, to_len};
+use crate::{Input, rules};
+use weighbridge_codec::{DType, element, scan};
+
+rules! {
+    CUT_SHORT "OINF-01" Error "the file ends too early";
+    VERSION "OINF-02" Error "unknown version";
+    RESERVED "OINF-03" Error "reserved flags or fields are not zero";
+    SIZE "OINF-04" Error "file_size is not the file's size";
+    SECTIONS "OINF-05" Error "section offsets are not ascending, aligned and inside the file";
+    STRING "OINF-06" Error "a name or string has characters that are not allowed";
+    DUPLICATE "OINF-07" Error "a name appears twice in its table";
+    COUNT "OINF-08" Error "a table can't have as many entries as the header says";
+    TYPE "OINF-09" Error "unknown value type, or one that is not allowed here";
+    PAYLOAD "OINF-10" Error "a metadata value is malformed";
+    BLOB "OINF-11" Error "a blob is not aligned or lies outside the data section";
+    TENSOR_SIZE "OINF-12" Error "type and shape do not give the size of the data";
+    DECLARED "OINF-13" Error "a tensor without data must have size and offset 0";
+    OVERLAP "OINF-14" Error "two blobs overlap";
+    QUANT "OINF-15" Error "a quantization payload is malformed";
+    BOOLEAN "OINF-16" Error "a boolean is neither 0 nor 1";
+    PADDING "OINF-17" Warning "padding is not zero";
+    ORDER "OINF-18" Warning "tables or blobs are not in their usual places";
+    BITSET_TENSOR "OINF-19" Warning "a tensor has the type BITSET, which one sentence of the specification excludes";
+    TERNARY "OINF-20" Error "a ternary value is neither -1, 0 nor +1";
+    NOT_FINITE "OINF-21" Warning "a value is not a finite number";
+    SCHEME "OINF-22" Warning "an asymmetric scheme has no zero point";
+}
+
+pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
+    let file = input.source.bytes();
+    for what in [What::Padding, What::Unknown] {
+        for span in container.regions.of(what) {
+            let bytes = &file[to_len(span.start)..to_len(span.end)];
+            if let Some(i) = scan::first_non_zero(bytes) {
+                let at = span.start + i as u64;
+                findings.push(PADDING.at(at..at + 1).expected("0").found(bytes[i]));
+            }
+        }
+    }
+    container.tensors.iter().for_each(|t| check_values(t, findings));
+    check_order(container, file, findings);
+}
+
+fn check_values(tensor: &Tensor, findings: &mut Findings) {
+    let Some(view) = tensor.view() else { return };
+    let (dtype, count) = (tensor.encoding.stored(), to_len(tensor.count()));
+    let span = view.span();
+    let field = || format!("tensor {:?}", tensor.name);
+    match dtype {
+        DType::Bool => {
+            if let Some(i) = view.iter().position(|&b| b > 1) {
+                let at = span.start + i as u64;
+                findings.push(BOOLEAN.at(at..at + 1).field(field()).expected("0 or 1").found(view[i]));
+            }
+        }
+        DType::T2 => {
+            // The fourth code, -2, has no meaning.
+            let bad = (0..count).find(|&i| element::read(DType::I2, view, i).to_i128() == Some(-2));
+            if let Some(i) = bad {
+                let at = span.start + i as u64 / 4;
+                findings.push(TERNARY.at(at..at + 1).field(field()).found(format!("-2 at index {i}")));
+            }
+        }
+        _ => {}
+    }
+    // Bits behind the last element of a packed type are padding too.
+    let used = tensor.count().wrapping_mul(dtype.bits()) % 8;
+    if dtype.is_packed()
+        && used != 0
+        && let Some(&last) = view.last()
+        && last >> used != 0
+    {
+        findings.push(PADDING.at(span.end - 1..span.end).field(field()).expected("unused bits of 0"));
+    }
+    if matches!(tensor.encoding, Encoding::Plain(_))
+        && let Some(i) = scan::first_non_finite(dtype, view, count)
+    {
+        let at = span.start + i as u64 * dtype.bits() / 8;
+        let value = tensor.scalar(i as u64).map_or(f64::NAN, |s| s.to_f64());
+        let finding = NOT_FINITE.at(at..at + dtype.bits() / 8).field(field());
+        findings.push(finding.expected("finite numbers").found(format!("{value} at index {i}")));
+    }
+}
+
+/// Tables and blobs where the reference writer puts them: without that the same bytes can't be
+/// written again.
+fn check_order(container: &Container, file: &[u8], findings: &mut Findings) {
+    let Ok(header) = Header::parse(file) else { return };
+    let mut out_of_place = container.regions.of(What::Unknown).next();
+    let mut next = 0;
+    let mut first_of_alias = std::collections::HashSet::new();
+    for region in container.regions.list() {
+        let blob = match region.what {
+            What::Structure(_) => false,
+            What::Tensor(_) | What::Metadata(_) | What::Scales(_) => true,
+            _ => continue,
+        };
+        if blob && !first_of_alias.insert(region.span.clone()) {
+            continue;
+        }
+        if region.span.start != next {
+            out_of_place = out_of_place.or(Some(region.span.clone()));
+        }
+        next = layout::align(region.span.end).unwrap_or(region.span.end);
+    }
+    // The blobs' order is that of the tables: metadata first, then each tensor and its scales.
+    let rank = |what: What| match what {
+        What::Metadata(i) => (0, i),
+        What::Tensor(i) => (1, 2 * i),
+        What::Scales(i) => (1, 2 * i + 1),
+        _ => (2, 0),
+    };
+    let ranked = container.regions.list().iter().filter(|r| rank(r.what).0 < 2);
+    let mut seen = std::collections::HashSet::new();
+    let fresh: Vec<_> =
+        ranked.filter(|r| seen.insert(r.span.clone())).map(|r| (rank(r.what), r)).collect();
+    if let Some(pair) = fresh.windows(2).find(|w| w[0].0 > w[1].0) {
+        out_of_place = out_of_place.or(Some(pair[1].1.span.clone()));
+    }
+    if next != header.file_size {
+        out_of_place = out_of_place.or(Some(next.min(header.file_size)..header.file_size));
+    }
+    if let Some(span) = out_of_place {
+        findings.push(
+            ORDER
+                .at(span)
+                .expected("blobs in the order of the tables, each at the next multiple of 8")
+                .hint("readable; converting writes the usual order"),
+        );
+    }
+}
