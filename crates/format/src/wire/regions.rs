@@ -78,6 +78,15 @@ impl Regions {
         overlap
     }
 
+    /// Renumbers tensors after their list was put in another order.
+    pub fn renumber(&mut self, new: impl Fn(usize) -> What) {
+        for region in &mut self.list {
+            if let What::Tensor(old) = region.what {
+                region.what = new(old);
+            }
+        }
+    }
+
     pub fn of(&self, what: What) -> impl Iterator<Item = Span> {
         self.list.iter().filter(move |r| r.what == what).map(|r| r.span.clone())
     }

@@ -8,7 +8,7 @@ use crate::Input;
 use crate::model::{Container, Encoding, Tensor, Value};
 use crate::source::Source;
 use crate::wire::{Cursor, Finding, Findings, Regions, What, numel, to_len};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
     let (metadata, tensors, regions) = tensors_of(&input.source, findings)?;
@@ -28,17 +28,31 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
             container.metadata.push((key, Value::Text(text)));
         }
     }
-    if let Some(text) = carried
-        && let Err(why) = hub::unpack(&text, &mut container)
-    {
-        findings.push(
-            HUB.at(0..8)
-                .field("__metadata__.weighbridge")
-                .found(why)
-                .hint("tensors and texts are readable; what only that entry knows is not used"),
-        );
+    if let Some(text) = carried {
+        let in_file: Vec<_> = container.tensors.iter().map(|t| t.name.clone()).collect();
+        match hub::unpack(&text, &mut container) {
+            Ok(()) => after_unpacking(&mut container, &in_file),
+            Err(why) => findings.push(
+                HUB.at(0..8)
+                    .field("__metadata__.weighbridge")
+                    .found(why)
+                    .hint("tensors and texts are readable; what only that entry knows is not used"),
+            ),
+        }
     }
     Ok(container)
+}
+
+/// Says what the file carries, and gives the regions the tensors' new numbers.
+fn after_unpacking(container: &mut Container, in_file: &[String]) {
+    if let Some(origin) = &container.origin {
+        container.layout = format!("single file, carries {} ({})", origin.format, origin.layout);
+    }
+    let place: HashMap<_, _> = container.tensors.iter().enumerate().map(|(i, t)| (&t.name, i)).collect();
+    container.regions.renumber(|old| match place.get(&in_file[old]) {
+        Some(&new) => What::Tensor(new),
+        None => What::Structure("part of the weighbridge entry"),
+    });
 }
 
 type Parts = (Vec<(String, String)>, Vec<Tensor>, Regions);

@@ -1,0 +1,221 @@
+//! The command line. Options of formats are not written here: they come from the formats.
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::path::PathBuf;
+use weighbridge::{OptionSpec, Options, table};
+
+#[derive(Debug, Parser)]
+#[command(name = "weighbridge", version, about = "Open, check and convert files of embeddings and model weights", max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Show what is inside a file
+    #[command(after_help = "Examples:
+  weighbridge inspect model.safetensors
+  weighbridge inspect minilm.weights --tensors '*LayerNorm*' --stats
+  weighbridge inspect model.oinf --json | jq .tensors[0]
+  weighbridge inspect broken.weights --bytes")]
+    Inspect(Inspect),
+    /// Check files against every rule of their format
+    #[command(after_help = "Exit code: 0 fine (maybe warnings), 1 errors found, 3 not recognisable, 4 can't be read.
+
+Examples:
+  weighbridge verify minilm.weights
+  weighbridge verify --quick *.safetensors
+  weighbridge verify --json model.oinf | jq .findings")]
+    Verify(Verify),
+    /// Convert a file or a Hugging Face model directory into another format
+    #[command(after_help = "Examples:
+  weighbridge convert all-MiniLM-L6-v2/ minilm.weights
+  weighbridge convert minilm.weights minilm.safetensors
+  weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
+  weighbridge convert vectors.npy out/embeddings.i8bin --normalize --allow-loss")]
+    Convert(Convert),
+    /// List the formats and what each can hold
+    #[command(after_help = "Examples:
+  weighbridge formats
+  weighbridge formats --json | jq '.[].id'")]
+    Formats(Formats),
+    /// Make a folder with a sample of each format and show what can be done with them
+    #[command(after_help = "Examples:
+  weighbridge quickstart
+  weighbridge quickstart /tmp/try-it")]
+    Quickstart(Quickstart),
+    /// Print a completion script for a shell
+    #[command(after_help = "Examples:
+  weighbridge completions bash > ~/.local/share/bash-completion/completions/weighbridge
+  weighbridge completions zsh > ~/.zfunc/_weighbridge")]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// A file, or a Hugging Face model directory
+    pub file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// List only tensors whose names fit
+    #[arg(long, value_name = "GLOB")]
+    pub tensors: Option<String>,
+    /// Minimum, maximum, mean, median, deviation, NaN, infinity and zero counts, and a histogram
+    #[arg(long)]
+    pub stats: bool,
+    /// The first and last five values of each tensor
+    #[arg(long)]
+    pub values: bool,
+    /// List the vocabulary
+    #[arg(long)]
+    pub vocab: bool,
+    /// The map of the whole file: what every byte is
+    #[arg(long)]
+    pub bytes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print an object a file, in an array for several files
+    #[arg(long)]
+    pub json: bool,
+    /// Check the structure only, without reading the data
+    #[arg(long)]
+    pub quick: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Convert {
+    /// A file, or a Hugging Face model directory
+    pub input: PathBuf,
+    pub output: PathBuf,
+    /// Target format; else the output's extension says it
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Type to store real numbers in
+    #[arg(long, value_parser = ["f32", "f16", "bf16"])]
+    pub dtype: Option<String>,
+    /// Keep only tensors whose names fit (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub select: Vec<String>,
+    /// Leave out tensors whose names fit (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Rename a tensor, metadata key or size variable (repeatable)
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    pub rename: Vec<(String, String)>,
+    /// Set a metadata text (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+    /// Print the plan, the sizes and the losses without writing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on when something can't be kept
+    #[arg(long)]
+    pub allow_loss: bool,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Formats {
+    /// Print an array of objects
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Quickstart {
+    /// Where to put the samples
+    #[arg(default_value = "quickstart")]
+    pub folder: PathBuf,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((left, right)) if !left.is_empty() => Ok((left.to_owned(), right.to_owned())),
+        _ => Err("two names with = between them are needed".to_owned()),
+    }
+}
+
+/// Every option that some format declares, once.
+fn format_options() -> Vec<&'static OptionSpec> {
+    let mut list: Vec<&OptionSpec> = Vec::new();
+    for option in table().iter().flat_map(|f| f.info().options) {
+        if !list.iter().any(|o| o.name == option.name) {
+            list.push(option);
+        }
+    }
+    list
+}
+
+fn to_arg(option: &'static OptionSpec) -> Arg {
+    let arg = Arg::new(option.name).long(option.name).help(option.help).help_heading("Options of formats");
+    if option.value.is_empty() {
+        arg.action(ArgAction::SetTrue)
+    } else if option.choices.is_empty() {
+        arg.value_name(option.value)
+    } else {
+        arg.value_name(option.value).value_parser(option.choices.to_vec())
+    }
+}
+
+/// The whole command, with the formats' options where they apply.
+pub(crate) fn command() -> Command {
+    let from = || {
+        let ids: Vec<_> = table().iter().map(|f| f.info().id).collect();
+        let help = "Take the input for a file of this format, whatever it looks like";
+        Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
+    };
+    let mut command = Cli::command();
+    for (verb, writes) in [("inspect", false), ("verify", false), ("convert", true)] {
+        command = command.mut_subcommand(verb, |c| {
+            let options = format_options().into_iter().filter(|o| o.reading || writes);
+            c.arg(from()).args(options.map(to_arg))
+        });
+    }
+    command
+}
+
+/// Parses a command line, the program's name first; exits with code 2 on wrong usage.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> (Cli, Options) {
+    let matches = command().get_matches_from(arguments);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    let options = matches.subcommand().map(|(_, m)| given_options(m)).unwrap_or_default();
+    (cli, options)
+}
+
+fn given_options(matches: &ArgMatches) -> Options {
+    let mut options = Options::default();
+    for option in format_options() {
+        if option.value.is_empty() {
+            if matches.try_get_one::<bool>(option.name).is_ok_and(|v| v == Some(&true)) {
+                options.set(option.name, "true");
+            }
+        } else if let Ok(Some(value)) = matches.try_get_one::<String>(option.name) {
+            options.set(option.name, value.clone());
+        }
+    }
+    for name in ["from", "dtype"] {
+        if let Ok(Some(value)) = matches.try_get_one::<String>(name) {
+            options.set(name, value.clone());
+        }
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::command().debug_assert();
+    }
+}

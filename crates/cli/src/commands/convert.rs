@@ -1,0 +1,92 @@
+//! `weighbridge convert`: another format, with every loss said first.
+
+use crate::args::Convert;
+use crate::progress::with_bar;
+use crate::render::{self, BOLD, DIM, GREEN, YELLOW, safe, styled};
+use serde_json::json;
+use std::process::ExitCode;
+use weighbridge::{Conversion, Error, Options, Request, convert};
+
+pub(super) fn run(args: &Convert, options: Options) -> Result<ExitCode, Error> {
+    let request = Request {
+        to: args.to.clone(),
+        select: args.select.clone(),
+        exclude: args.exclude.clone(),
+        rename: args.rename.clone(),
+        set: args.set.clone(),
+        options,
+        allow_loss: args.allow_loss,
+        force: args.force,
+    };
+    let conversion = convert(&args.input, &args.output, &request)?;
+    if !args.dry_run {
+        let (total, label) = (conversion.plan.size(), args.output.display().to_string());
+        with_bar(total, &label, |progress| conversion.write(progress))?;
+    }
+    if args.json { super::print_json(&as_json(&conversion, args)) } else { super::print(&text(&conversion, args)) }
+}
+
+fn as_json(c: &Conversion, args: &Convert) -> serde_json::Value {
+    let files: Vec<_> = c.paths().iter().zip(&c.plan.files).map(|(p, f)| json!({"file": p, "bytes": f.size})).collect();
+    json!({
+        "from": c.container.format,
+        "to": c.format.info().id,
+        "written": !args.dry_run,
+        "files": files,
+        "report": c.plan.report,
+    })
+}
+
+fn text(c: &Conversion, args: &Convert) -> String {
+    let report = &c.plan.report;
+    let verb = if args.dry_run { "would write" } else { "wrote" };
+    let mut out = String::new();
+    for (path, file) in c.paths().iter().zip(&c.plan.files) {
+        let name = styled(BOLD, safe(&path.display().to_string()));
+        out.push_str(&format!("{verb} {name}: {}, {}\n", c.format.info().name, render::size(file.size)));
+    }
+    let mut part = |label: String, items: Vec<String>| {
+        const MOST: usize = 12;
+        for item in items.iter().take(MOST) {
+            out.push_str(&format!("  {label} {}\n", safe(item)));
+        }
+        if items.len() > MOST {
+            out.push_str(&format!("  {label} and {} more\n", items.len() - MOST));
+        }
+    };
+    let tensors = |n: usize| if n == 1 { "1 tensor".to_owned() } else { format!("{n} tensors") };
+    if report.kept > 0 {
+        part(styled(GREEN, "kept    "), vec![format!("{} as they are", tensors(report.kept))]);
+    }
+    part(styled(GREEN, "stored  "), changes(report));
+    let losses = report.losses.iter().map(|l| format!("{}: {}", l.what, l.why));
+    part(styled(YELLOW, "lost    "), losses.collect());
+    part(styled(YELLOW, "warning "), report.warnings.clone());
+    if !report.ignored.is_empty() {
+        part(styled(DIM, "ignored "), vec![report.ignored.join(", ")]);
+    }
+    if args.dry_run && let Some(obstacle) = c.obstacle() {
+        match obstacle {
+            Error::Loss(_) => part(styled(YELLOW, "needs   "), vec!["--allow-loss".to_owned()]),
+            other => part(styled(YELLOW, "needs   "), vec![other.to_string()]),
+        }
+    }
+    out
+}
+
+/// Changes of type, tensors with the same change in one line.
+fn changes(report: &weighbridge::model::Report) -> Vec<String> {
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for c in &report.changed {
+        let kind = format!("{} as {}", c.from, c.to);
+        match kinds.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, names)) => names.push(&c.tensor),
+            None => kinds.push((kind, vec![&c.tensor])),
+        }
+    }
+    let line = |(kind, names): &(String, Vec<&str>)| match names.as_slice() {
+        [one] => format!("{one}: {kind}"),
+        many => format!("{} tensors: {kind}", many.len()),
+    };
+    kinds.iter().map(line).collect()
+}

@@ -1,0 +1,39 @@
+//! `weighbridge inspect`: what is inside.
+
+use crate::args::Inspect;
+use crate::render::{self, BOLD, safe, styled};
+use std::process::ExitCode;
+use weighbridge::{Detail, Error, Input, Options};
+
+pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> {
+    let detail = Detail {
+        tensors: args.tensors.clone(),
+        stats: args.stats,
+        values: args.values,
+        vocabulary: args.vocab,
+        bytes: args.bytes,
+    };
+    let container = weighbridge::open_with(&Input::open(&args.file)?, options)?;
+    if args.json {
+        return super::print_json(&weighbridge::summary(&container, &detail));
+    }
+    let format = weighbridge::table().iter().find(|f| f.info().id == container.format);
+    let info = format.map(|f| f.info());
+    let mut out = format!(
+        "{}: {}, {}, {}\n",
+        styled(BOLD, safe(&args.file.display().to_string())),
+        info.map_or(container.format, |i| i.name),
+        safe(&container.layout),
+        render::size(container.size)
+    );
+    if info.is_some_and(|i| i.declarations) {
+        out.push('\n');
+        out.push_str(&render::declarations(&container, &detail));
+    } else {
+        out.push_str(&render::overview(&container, &detail));
+    }
+    if args.bytes {
+        out.push_str(&render::region_map(&container));
+    }
+    super::print(&out)
+}

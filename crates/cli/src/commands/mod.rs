@@ -1,0 +1,39 @@
+//! One file a verb.
+
+mod completions;
+mod convert;
+mod formats;
+mod inspect;
+mod quickstart;
+mod verify;
+
+use crate::args::{Cli, Verb};
+use std::process::ExitCode;
+use weighbridge::{Error, Options};
+
+pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
+    match cli.command {
+        Verb::Inspect(args) => inspect::run(&args, &options),
+        Verb::Verify(args) => verify::run(&args, &options),
+        Verb::Convert(args) => convert::run(&args, options),
+        Verb::Formats(args) => formats::run(&args),
+        Verb::Quickstart(args) => quickstart::run(&args),
+        Verb::Completions { shell } => completions::run(shell),
+    }
+}
+
+/// Prints to standard output; a reader that went away (`| head`) is no error.
+fn print(text: &str) -> Result<ExitCode, Error> {
+    use std::io::Write;
+    match anstream::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::io(std::path::Path::new("standard output"), e))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    print(&(text + "\n"))
+}

@@ -1,0 +1,100 @@
+//! `weighbridge quickstart`: a sample of each format, and what can be done with them.
+
+use super::print;
+use crate::args::Quickstart;
+use crate::render::{BOLD, DIM, styled};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use weighbridge::sink::{self, RealFiles};
+use weighbridge::{Error, FormatInfo, Options, samples, table};
+
+pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
+    let folder = &args.folder;
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    say("A sample of each format")?;
+    let made = write_samples(folder)?;
+
+    say("What is inside: metadata, tensors, vocabulary")?;
+    let model = made.iter().find(|(id, _)| *id == "embd").map(|(_, p)| p.clone());
+    let model = model.unwrap_or_else(|| folder.join("tiny.weights"));
+    step(&["inspect", &text(&model), "--tensors", "embeddings.*"])?;
+    if let Some((_, oinf)) = made.iter().find(|(id, _)| *id == "oinf") {
+        step(&["inspect", &text(oinf), "--tensors", "embeddings.LayerNorm.*", "--stats"])?;
+    }
+
+    say("Are they whole? Every rule of each format, checksums included")?;
+    let mut all = vec!["verify".to_owned()];
+    all.extend(made.iter().map(|(_, p)| text(p)));
+    step(&all.iter().map(String::as_str).collect::<Vec<_>>())?;
+
+    say("One flipped bit is found")?;
+    let damaged = folder.join("damaged.weights");
+    let mut bytes = std::fs::read(&model).map_err(|e| Error::io(&model, e))?;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&damaged, &bytes).map_err(|e| Error::io(&damaged, e))?;
+    step(&["verify", &text(&damaged)])?;
+
+    say("Another format and back: the same bytes")?;
+    let (there, back) = (folder.join("travelled.safetensors"), folder.join("travelled.weights"));
+    step(&["convert", &text(&model), &text(&there), "--force"])?;
+    step(&["convert", &text(&there), &text(&back), "--force"])?;
+    let same = std::fs::read(&model).ok() == std::fs::read(&back).ok();
+    print(&format!("{} and {} are {}\n", model.display(), back.display(), if same { "identical" } else { "different" }))?;
+
+    say("Nothing is lost silently")?;
+    step(&["convert", &text(&model), &text(&folder.join("half.weights")), "--dtype", "f16", "--dry-run"])?;
+
+    say("Try next")?;
+    print(&format!(
+        "  weighbridge formats\n  weighbridge inspect {} --stats --values\n  weighbridge inspect {} --bytes\n  \
+         weighbridge convert YOUR-MODEL-DIRECTORY/ model.weights\n  weighbridge verify YOUR-FILES\n",
+        model.display(),
+        damaged.display()
+    ))
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn say(title: &str) -> Result<ExitCode, Error> {
+    print(&format!("\n{}\n", styled(BOLD, title)))
+}
+
+/// Writes the sample that suits each format; a new format appears here by itself.
+fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
+    let mut made = Vec::new();
+    for format in table().iter().filter(|f| f.info().writes) {
+        let info = format.info();
+        let mut sample = if info.holds.single { samples::unit_vectors() } else { samples::tiny_model() };
+        sample.format = info.id;
+        let path = sample_path(folder, info);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| Error::io(parent, e))?;
+        }
+        let plan = format.plan(&sample, &Options::default())?;
+        sink::write(&plan, &path, &RealFiles, &mut |_| {})?;
+        print(&format!("  {:<34} {}\n", text(&path), styled(DIM, info.summary)))?;
+        made.push((info.id, path));
+    }
+    Ok(made)
+}
+
+/// Files of rows get a folder each, because some have a `meta.json` beside them.
+fn sample_path(folder: &Path, info: &FormatInfo) -> PathBuf {
+    let extension = info.extensions.first().copied().unwrap_or(info.id);
+    if info.holds.single {
+        folder.join(info.id).join(format!("embeddings.{extension}"))
+    } else {
+        folder.join(format!("tiny.{extension}"))
+    }
+}
+
+/// Runs a command as if it had been typed, and shows it.
+fn step(arguments: &[&str]) -> Result<(), Error> {
+    print(&format!("{}\n", styled(DIM, format!("$ weighbridge {}", arguments.join(" ")))))?;
+    let typed = ["weighbridge"].iter().chain(arguments).map(Into::into);
+    let (cli, options) = crate::args::parse(typed);
+    super::run(cli, options).map(|_| ())
+}

@@ -1,0 +1,147 @@
+//! The notation of the OINF specification: `B := 4`, `w1: f32[16, 32] = { … }`.
+
+use super::{general, safe};
+use weighbridge::codec::{DType, Scalar};
+use weighbridge::model::{Array, Value};
+use weighbridge::{Container, Detail, Stats, Tensor, stats};
+
+/// Size variables, metadata and tensors with previews; with statistics when they are asked for.
+pub(crate) fn declarations(container: &Container, detail: &Detail) -> String {
+    let mut out = String::new();
+    for (name, value) in &container.sizevars {
+        out.push_str(&format!("{} := {value}\n", safe(name)));
+    }
+    if !container.sizevars.is_empty() {
+        out.push('\n');
+    }
+    for (key, value) in &container.metadata {
+        out.push_str(&format!("{}: {}\n", safe(key), declared_value(value)));
+    }
+    if let Some(v) = &container.vocabulary {
+        let special: Vec<_> = v.special.iter().map(|(n, id)| format!("{n} {id}")).collect();
+        out.push_str(&format!("vocabulary: {} tokens, {}\n", v.len(), special.join(", ")));
+    }
+    for a in &container.attachments {
+        out.push_str(&format!("attachment {}: {} bytes\n", safe(&a.name), a.data.len()));
+    }
+    if let Some(records) = &container.records {
+        out.push_str(&format!("records: {}\n", records.count()));
+    }
+    if out.ends_with('\n') && !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+    for tensor in detail.chosen(container) {
+        out.push_str(&declared_tensor(tensor, detail));
+        out.push('\n');
+    }
+    out
+}
+
+fn declared_value(value: &Value) -> String {
+    let kind = value.type_name();
+    match value {
+        Value::Text(text) => format!("{kind} = \"{}\"", safe(text)),
+        Value::Bits { bytes, .. } => {
+            let first: Vec<_> = bytes.iter().take(4).map(|b| format!("{b:02x}")).collect();
+            format!("{kind} = {}", first.join(" "))
+        }
+        Value::Array(a) => {
+            let at = |i: usize| scalar(a.scalar(i), a.dtype);
+            format!("{kind} = {}", values(&a.shape, Array::count(a), at))
+        }
+        other => format!("{kind} = {}", other.to_plain_text().map(|t| number(&t)).unwrap_or_default()),
+    }
+}
+
+/// A float's text with six digits, everything else as it is.
+fn number(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(v) if text.parse::<i128>().is_err() => general(v),
+        _ => text.to_owned(),
+    }
+}
+
+fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
+    let dims: Vec<_> = tensor.shape.iter().map(u64::to_string).collect();
+    let dtype = tensor.encoding.name();
+    let kind = if dims.is_empty() { dtype.clone() } else { format!("{dtype}[{}]", dims.join(", ")) };
+    let name = safe(&tensor.name);
+    let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
+    if tensor.view().is_none() || count == 0 {
+        return format!("{name}: {kind} -- uninitialized\n");
+    }
+    let stored = if tensor.encoding.is_real() { DType::F32 } else { tensor.encoding.stored() };
+    let at = |i: usize| tensor.scalar(i as u64).map_or(String::new(), |v| scalar(v, stored));
+    if count == 1 {
+        return format!("{name}: {dtype} = {}\n", at(0));
+    }
+    let mut out = format!("{name}: {kind} = {}\n", values(&tensor.shape, count, at));
+    if detail.stats
+        && let Some(s) = stats(tensor)
+    {
+        let bytes = tensor.view().map_or(0, |v| v.len());
+        out.push_str(&statistics(&s, bytes));
+    }
+    out
+}
+
+fn scalar(value: Scalar, dtype: DType) -> String {
+    match value {
+        Scalar::Int(v) => v.to_string(),
+        Scalar::UInt(v) if dtype == DType::Bool => (v != 0).to_string(),
+        Scalar::UInt(v) => v.to_string(),
+        Scalar::Float(v) => general(v),
+        Scalar::Complex(re, im) => format!("{}{:+}i", general(re.into()), im),
+    }
+}
+
+/// Up to ten values, else the first and last five.
+fn run(start: usize, count: usize, at: &impl Fn(usize) -> String) -> String {
+    let items: Vec<_> = if count <= 10 {
+        (start..start + count).map(at).collect()
+    } else {
+        let first = (start..start + 5).map(at);
+        let last = (start + count - 5..start + count).map(at);
+        first.chain(["...".to_owned()]).chain(last).collect()
+    };
+    format!("{{ {} }}", items.join(", "))
+}
+
+/// A vector in one line; of a matrix as many first rows as it has dimensions.
+fn values(shape: &[u64], count: usize, at: impl Fn(usize) -> String) -> String {
+    if shape.len() <= 1 {
+        return run(0, count, &at);
+    }
+    let all = usize::try_from(shape[0]).unwrap_or(usize::MAX);
+    let rows = all.min(shape.len()).min(5);
+    let width = count.checked_div(all).unwrap_or(0);
+    let mut lines = vec!["{ ".to_owned()];
+    lines.extend((0..rows).map(|r| format!("{} ,", run(r * width, width, &at))));
+    if all > rows {
+        lines.push("...".to_owned());
+    }
+    lines.push("}".to_owned());
+    lines.join("\n")
+}
+
+fn statistics(s: &Stats, bytes: usize) -> String {
+    let bins: Vec<_> = s
+        .histogram
+        .iter()
+        .filter(|b| b.count > 0)
+        .map(|b| format!("([{}, {}], {})", general(b.low), general(b.high), b.count))
+        .collect();
+    let mut out = format!(
+        "- [nbytes: {bytes}, min: {}, max: {}, mean: {}, median: {}, std: {}]\n- hist: {{{}}}\n",
+        general(s.min),
+        general(s.max),
+        general(s.mean),
+        general(s.median),
+        general(s.std),
+        bins.join(", ")
+    );
+    if s.nan + s.inf > 0 {
+        out.push_str(&format!("- {} NaN, {} infinite\n", s.nan, s.inf));
+    }
+    out
+}

@@ -1,0 +1,53 @@
+//! Reports as text for people. Nothing from a file reaches the terminal unescaped.
+
+mod declarations;
+mod findings;
+mod number;
+mod table;
+mod tensors;
+
+pub(crate) use declarations::declarations;
+pub(crate) use findings::{error, exit_code, verdict};
+pub(crate) use number::{general, grouped, size};
+pub(crate) use table::Table;
+pub(crate) use tensors::{overview, region_map};
+
+use anstyle::{AnsiColor, Style};
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
+
+/// Text in a style; the stream drops the style where it is no terminal.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Text from a file, with everything that could move the cursor or hide text made visible.
+pub(crate) fn safe(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::safe;
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(safe("a\u{1b}[31mb\u{202e}\n"), "a\\u{1b}[31mb\\u{202e}\\u{a}");
+        assert_eq!(safe("東京 é"), "東京 é");
+    }
+}

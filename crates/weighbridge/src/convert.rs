@@ -1,0 +1,175 @@
+//! From one format to another, with every loss known before a byte is written.
+
+use std::path::{Path, PathBuf};
+use weighbridge_format::model::{Plan, Value};
+use weighbridge_format::sink::{self, Progress, RealFiles};
+use weighbridge_format::{Container, Error, Format, Input, Options, find, open, table};
+
+/// What to convert and how.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Id of the target format; else the output's extension decides.
+    pub to: Option<String>,
+    /// Globs of tensor names to keep; all when there are none.
+    pub select: Vec<String>,
+    /// Globs of tensor names to leave out.
+    pub exclude: Vec<String>,
+    /// New names of tensors, metadata keys and size variables.
+    pub rename: Vec<(String, String)>,
+    /// Metadata texts to set.
+    pub set: Vec<(String, String)>,
+    /// Options of the formats, and `dtype` and `from`.
+    pub options: Options,
+    pub allow_loss: bool,
+    /// Replace existing files.
+    pub force: bool,
+}
+
+/// A conversion that is fully planned, with nothing written yet.
+pub struct Conversion {
+    pub container: Container,
+    pub format: &'static dyn Format,
+    pub plan: Plan,
+    pub output: PathBuf,
+    allow_loss: bool,
+    force: bool,
+}
+
+impl std::fmt::Debug for Conversion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversion").field("to", &self.format.info().id).field("output", &self.output).finish()
+    }
+}
+
+/// Opens the input and plans the output.
+pub fn convert(input: &Path, output: &Path, request: &Request) -> Result<Conversion, Error> {
+    let format = target(output, request.to.as_deref())?;
+    let mut container = open(&Input::open(input)?, &request.options)?;
+    check_options(&request.options, container.format, format)?;
+    transform(&mut container, request)?;
+    let plan = format.plan(&container, &request.options)?;
+    Ok(Conversion {
+        container,
+        format,
+        plan,
+        output: output.to_owned(),
+        allow_loss: request.allow_loss,
+        force: request.force,
+    })
+}
+
+impl Conversion {
+    /// Why it would not be written as things are: a loss, or a file in the way.
+    pub fn obstacle(&self) -> Option<Error> {
+        if !self.plan.report.losses.is_empty() && !self.allow_loss {
+            return Some(Error::Loss(self.plan.report.losses.clone()));
+        }
+        let existing = self.paths().into_iter().find(|p| p.exists())?;
+        if existing.is_dir() {
+            return Some(Error::refused(format!("{} is a folder", existing.display()), "name a file"));
+        }
+        let what = format!("{} exists", existing.display());
+        (!self.force).then(|| Error::refused(what, "--force replaces it"))
+    }
+
+    /// The files that will be written.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let folder = self.output.parent().unwrap_or(Path::new(""));
+        let path = |f: &weighbridge_format::model::FilePlan| match &f.beside {
+            Some(name) => folder.join(name),
+            None => self.output.clone(),
+        };
+        self.plan.files.iter().map(path).collect()
+    }
+
+    /// Writes the files, all or none.
+    pub fn write(&self, progress: Progress) -> Result<(), Error> {
+        if let Some(obstacle) = self.obstacle() {
+            return Err(obstacle);
+        }
+        sink::write(&self.plan, &self.output, &RealFiles, progress)
+    }
+}
+
+/// The format that was asked for, else the one that the extension belongs to.
+fn target(output: &Path, to: Option<&str>) -> Result<&'static dyn Format, Error> {
+    let ids = || {
+        let writing = table().iter().map(|f| f.info()).filter(|i| i.writes);
+        writing.map(|i| i.id).collect::<Vec<_>>().join(" ")
+    };
+    if let Some(id) = to {
+        let known = find(id);
+        return known.ok_or_else(|| Error::refused(format!("there is no format {id:?}"), format!("--to takes one of: {}", ids())));
+    }
+    let extension = output.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let mut fitting = table().iter().filter(|f| f.info().extensions.contains(&extension.as_str()));
+    match (fitting.next(), fitting.next()) {
+        (Some(format), None) => Ok(*format),
+        _ => Err(Error::refused(
+            format!("the name {:?} does not say the format", output.display().to_string()),
+            format!("give it with --to: {}", ids()),
+        )),
+    }
+}
+
+/// An option that neither side knows is a mistake, not something to ignore.
+fn check_options(options: &Options, source: &str, target: &dyn Format) -> Result<(), Error> {
+    let declared = |f: &&dyn Format, name: &str| f.info().options.iter().any(|o| o.name == name);
+    for format in table() {
+        for option in format.info().options.iter().filter(|o| options.get(o.name).is_some()) {
+            let read = option.reading && find(source).is_some_and(|f| declared(&f, option.name));
+            if !read && !declared(&target, option.name) {
+                return Err(Error::refused(
+                    format!("--{} has no meaning for {} to {}", option.name, source, target.info().id),
+                    "",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn transform(container: &mut Container, request: &Request) -> Result<(), Error> {
+    let globs = |list: &[String]| {
+        let glob = |text: &String| {
+            glob::Pattern::new(text).map_err(|e| Error::refused(format!("bad pattern {text:?}: {e}"), ""))
+        };
+        list.iter().map(glob).collect::<Result<Vec<_>, _>>()
+    };
+    let (select, exclude) = (globs(&request.select)?, globs(&request.exclude)?);
+    for pattern in &select {
+        if !container.tensors.iter().any(|t| pattern.matches(&t.name)) {
+            return Err(Error::refused(format!("no tensor fits {:?}", pattern.as_str()), "`weighbridge inspect` lists them"));
+        }
+    }
+    container.tensors.retain(|t| {
+        let chosen = select.is_empty() || select.iter().any(|p| p.matches(&t.name));
+        chosen && !exclude.iter().any(|p| p.matches(&t.name))
+    });
+    for (old, new) in &request.rename {
+        rename(container, old, new)?;
+    }
+    for (key, value) in &request.set {
+        container.set_text(key, value.clone());
+    }
+    Ok(())
+}
+
+fn rename(container: &mut Container, old: &str, new: &str) -> Result<(), Error> {
+    let tensors = container.tensors.iter_mut().map(|t| &mut t.name);
+    let keys = container.metadata.iter_mut().map(|(k, _): &mut (String, Value)| k);
+    let sizevars = container.sizevars.iter_mut().map(|(k, _)| k);
+    let mut found = false;
+    for name in tensors.chain(keys).chain(sizevars).filter(|n| *n == old) {
+        new.clone_into(name);
+        found = true;
+    }
+    let twice = container.tensors.iter().filter(|t| t.name == new).count() > 1
+        || container.metadata.iter().filter(|(k, _)| k == new).count() > 1
+        || container.sizevars.iter().filter(|(k, _)| k == new).count() > 1;
+    match (found, twice) {
+        (true, false) => Ok(()),
+        (false, _) => Err(Error::refused(format!("nothing is named {old:?}"), "`weighbridge inspect` lists the names")),
+        (true, true) => Err(Error::refused(format!("there is a {new:?} already"), "")),
+    }
+}

@@ -1,0 +1,45 @@
+//! Open, check and convert files of embeddings and model weights.
+//!
+//! * [`open`] a file of any format as a [`Container`];
+//! * [`verify()`] it against every rule of its format;
+//! * [`convert()`] it into another format, with every loss listed before a byte is written;
+//! * [`summary()`] and [`stats()`] tell what is inside.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), weighbridge::Error> {
+//! let container = weighbridge::open("minilm.weights")?;
+//! for tensor in &container.tensors {
+//!     println!("{} {} {:?}", tensor.name, tensor.encoding.name(), tensor.shape);
+//! }
+//! let words = container.tensor("embeddings.word_embeddings.weight").unwrap();
+//! let first_row = words.values_f32(0, 384);
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod convert;
+pub mod samples;
+mod stats;
+mod summary;
+mod verify;
+
+pub use convert::{Conversion, Request, convert};
+pub use stats::{Bin, Stats, stats};
+pub use summary::{Detail, describe_region, summary};
+pub use verify::{Verdict, verify};
+pub use weighbridge_codec as codec;
+pub use weighbridge_format::{
+    Container, Encoding, Error, Finding, Findings, Format, FormatInfo, Input, OptionSpec, Options, Severity,
+    Tensor, View, Vocabulary, model, sink, source, table, wire,
+};
+
+pub use weighbridge_format::open as open_with;
+
+use std::path::Path;
+
+/// Opens a file (or a model directory) of any known format.
+pub fn open(path: impl AsRef<Path>) -> Result<Container, Error> {
+    open_with(&Input::open(path.as_ref())?, &Options::default())
+}

@@ -1,0 +1,90 @@
+//! Small made-up content, for trying things out and for tests: nothing random, nothing fetched.
+
+use weighbridge_codec::DType;
+use weighbridge_format::model::{Records, Value};
+use weighbridge_format::{Container, Encoding, Tensor, Vocabulary, View};
+
+/// A sentence embedder of one layer: tensors, vocabulary and metadata of a real one, in small.
+pub fn tiny_model() -> Container {
+    const HIDDEN: u64 = 16;
+    const INNER: u64 = 32;
+    const WORDS: [&str; 24] = [
+        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "weigh", "##bridge", "##s", "truck", "load",
+        "and", "empty", "full", "of", "grain", "on", "road", ".", ",", "é", "東", "京",
+    ];
+    let mut shapes = vec![
+        ("embeddings.word_embeddings.weight".to_owned(), vec![WORDS.len() as u64, HIDDEN]),
+        ("embeddings.position_embeddings.weight".to_owned(), vec![12, HIDDEN]),
+        ("embeddings.token_type_embeddings.weight".to_owned(), vec![2, HIDDEN]),
+        ("embeddings.LayerNorm.weight".to_owned(), vec![HIDDEN]),
+        ("embeddings.LayerNorm.bias".to_owned(), vec![HIDDEN]),
+    ];
+    for (name, rows, columns) in [
+        ("attention.self.query", HIDDEN, HIDDEN),
+        ("attention.self.key", HIDDEN, HIDDEN),
+        ("attention.self.value", HIDDEN, HIDDEN),
+        ("attention.output.dense", HIDDEN, HIDDEN),
+        ("intermediate.dense", INNER, HIDDEN),
+        ("output.dense", HIDDEN, INNER),
+    ] {
+        shapes.push((format!("encoder.layer.0.{name}.weight"), vec![rows, columns]));
+        shapes.push((format!("encoder.layer.0.{name}.bias"), vec![rows]));
+    }
+    let tensors = shapes.into_iter().enumerate().map(|(i, (name, shape))| {
+        let count: u64 = shape.iter().product();
+        f32_tensor(&name, shape, (0..count).map(|j| wave(i as u64 * 1000 + j)))
+    });
+    let metadata = [
+        ("model_name", "tiny"),
+        ("model_version", "1.0.0"),
+        ("embedding_dim", "16"),
+        ("vocab_size", "24"),
+        ("num_layers", "1"),
+        ("num_attention_heads", "4"),
+        ("hidden_size", "16"),
+        ("intermediate_size", "32"),
+        ("max_position_emb", "12"),
+        ("created_at", "2025-01-16T12:00:00Z"),
+    ];
+    let mut vocabulary = Vocabulary::from_tokens(WORDS);
+    vocabulary.find_special();
+    Container {
+        metadata: metadata.map(|(k, v)| (k.to_owned(), Value::Text(v.to_owned()))).into(),
+        tensors: tensors.collect(),
+        vocabulary: Some(vocabulary),
+        ..Container::default()
+    }
+}
+
+/// Unit vectors with a record for each: the content of a file of rows.
+pub fn unit_vectors() -> Container {
+    const ROWS: u64 = 6;
+    const DIM: u64 = 64;
+    let mut values = Vec::new();
+    for row in 0..ROWS {
+        let raw: Vec<f32> = (0..DIM).map(|i| wave(row * 77 + i)).collect();
+        let norm = raw.iter().map(|v| v * v).sum::<f32>().sqrt();
+        values.extend(raw.iter().map(|v| v / norm));
+    }
+    let names = ["grain", "gravel", "timber", "scrap", "sand", "salt"];
+    let items: Vec<_> = names.iter().map(|n| format!("{{\"name\": \"{n}\"}}")).collect();
+    let records = Records::parse(View::owned(format!("[{}]", items.join(", ")).into_bytes()));
+    Container {
+        tensors: vec![f32_tensor("embeddings", vec![ROWS, DIM], values.into_iter())],
+        records: records.ok(),
+        ..Container::default()
+    }
+}
+
+/// Values between -0.3 and 0.3 that look irregular and are the same everywhere.
+fn wave(i: u64) -> f32 {
+    let mixed = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    #[allow(clippy::cast_precision_loss)]
+    let unit = mixed as f32 / (1u64 << 24) as f32;
+    (unit - 0.5) * 0.6
+}
+
+fn f32_tensor(name: &str, shape: Vec<u64>, values: impl Iterator<Item = f32>) -> Tensor {
+    let bytes = values.flat_map(f32::to_le_bytes).collect();
+    Tensor::stored(name, Encoding::Plain(DType::F32), shape, View::owned(bytes))
+}

@@ -1,0 +1,191 @@
+//! Statistics of a tensor's values, in bounded memory.
+
+use serde::Serialize;
+use weighbridge_format::Tensor;
+
+/// Over the finite values; NaN and infinities are counted apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    pub count: u64,
+    pub min: f64,
+    pub max: f64,
+    pub mean: f64,
+    pub median: f64,
+    pub std: f64,
+    pub nan: u64,
+    pub inf: u64,
+    pub zero: u64,
+    pub histogram: Vec<Bin>,
+}
+
+/// Values from `low` up to `high`; the last bin has its upper end too.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bin {
+    pub low: f64,
+    pub high: f64,
+    pub count: u64,
+}
+
+/// Bins of a histogram.
+const BINS: usize = 10;
+
+/// Statistics of a tensor, `None` when it has no values. Walks through the data several times
+/// instead of keeping it.
+pub fn stats(tensor: &Tensor) -> Option<Stats> {
+    let mut s = Stats { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Stats::default() };
+    let (mut finite, mut sum) = (0u64, 0.0);
+    tensor.for_each_block(|values| {
+        s.count += values.len() as u64;
+        for &v in values {
+            if v.is_finite() {
+                finite += 1;
+                sum += v;
+                s.min = s.min.min(v);
+                s.max = s.max.max(v);
+                s.zero += u64::from(v == 0.0);
+            } else {
+                s.nan += u64::from(v.is_nan());
+                s.inf += u64::from(v.is_infinite());
+            }
+        }
+    });
+    if s.count == 0 {
+        return None;
+    }
+    if finite == 0 {
+        let none = f64::NAN;
+        return Some(Stats { min: none, max: none, mean: none, median: none, std: none, ..s });
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let n = finite as f64;
+    s.mean = sum / n;
+    let mut squares = 0.0;
+    let mut bins = Bins::new(s.min, s.max, !tensor.encoding.is_real());
+    tensor.for_each_block(|values| {
+        for &v in values.iter().filter(|v| v.is_finite()) {
+            squares += (v - s.mean) * (v - s.mean);
+            bins.add(v);
+        }
+    });
+    s.std = (squares / n).sqrt();
+    s.histogram = bins.into_list();
+    let upper = select(tensor, finite / 2);
+    s.median =
+        if finite % 2 == 1 { upper } else { f64::midpoint(select(tensor, finite / 2 - 1), upper) };
+    Some(s)
+}
+
+/// Equal bins over the range, or one for each whole number when there are few.
+struct Bins {
+    edges: Vec<f64>,
+    counts: Vec<u64>,
+    whole: bool,
+}
+
+impl Bins {
+    fn new(min: f64, max: f64, integers: bool) -> Bins {
+        let whole = integers && max - min <= 20.0;
+        let edges: Vec<f64> = if whole {
+            let mut edges = Vec::new();
+            let mut v = min;
+            while v <= max {
+                edges.push(v);
+                v += 1.0;
+            }
+            edges
+        } else if min == max {
+            vec![min, max]
+        } else {
+            let step = (max - min) / BINS as f64;
+            (0..=BINS).map(|i| if i == BINS { max } else { i as f64 * step + min }).collect()
+        };
+        let count = if whole { edges.len() } else { edges.len() - 1 };
+        Bins { edges, counts: vec![0; count], whole }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn add(&mut self, v: f64) {
+        let (min, last) = (self.edges[0], self.counts.len() - 1);
+        let width = self.edges[self.edges.len() - 1] - min;
+        let place = if self.whole { v - min } else { (v - min) / width * BINS as f64 };
+        // Rounding may put a value beside its bin: the edges decide.
+        let mut bin = (place as usize).min(last);
+        if v < self.edges[bin] {
+            bin -= 1;
+        } else if !self.whole && bin < last && v >= self.edges[bin + 1] {
+            bin += 1;
+        }
+        self.counts[bin] += 1;
+    }
+
+    fn into_list(self) -> Vec<Bin> {
+        let bin = |(i, &count): (usize, &u64)| {
+            let high = if self.whole { self.edges[i] } else { self.edges[i + 1] };
+            Bin { low: self.edges[i], high, count }
+        };
+        self.counts.iter().enumerate().map(bin).collect()
+    }
+}
+
+/// The finite value with `rank` smaller ones, found 16 bits at a time from the top.
+fn select(tensor: &Tensor, mut rank: u64) -> f64 {
+    // Ordered like the numbers: negative ones flipped, positive ones above them.
+    let key = |v: f64| {
+        let bits = v.to_bits();
+        if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+    };
+    let mut prefix = 0u64;
+    for level in 0..4 {
+        let shift = 48 - level * 16;
+        let mut counts = vec![0u64; 1 << 16];
+        tensor.for_each_block(|values| {
+            for &v in values.iter().filter(|v| v.is_finite()) {
+                let k = key(v);
+                if level == 0 || k >> (shift + 16) == prefix {
+                    counts[usize::try_from(k >> shift & 0xFFFF).unwrap_or(0)] += 1;
+                }
+            }
+        });
+        let mut digit = 0u64;
+        for count in counts {
+            if rank < count {
+                break;
+            }
+            rank -= count;
+            digit += 1;
+        }
+        prefix = prefix << 16 | digit;
+    }
+    f64::from_bits(if prefix >> 63 == 1 { prefix & !(1 << 63) } else { !prefix })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weighbridge_codec::DType;
+    use weighbridge_format::{Encoding, View};
+
+    fn tensor(values: &[f32]) -> Tensor {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let shape = vec![values.len() as u64];
+        Tensor::stored("x", Encoding::Plain(DType::F32), shape, View::owned(bytes))
+    }
+
+    #[test]
+    fn known_numbers() {
+        let s = stats(&tensor(&[-1.0, 0.0, 2.0, f32::NAN, 3.0, f32::INFINITY])).unwrap();
+        assert_eq!((s.count, s.nan, s.inf, s.zero), (6, 1, 1, 1));
+        assert_eq!((s.min, s.max, s.mean, s.median), (-1.0, 3.0, 1.0, 1.0));
+        assert!((s.std - 2.5f64.sqrt()).abs() < 1e-12);
+        assert_eq!(s.histogram.iter().map(|b| b.count).sum::<u64>(), 4);
+        assert_eq!(stats(&tensor(&[])), None);
+    }
+
+    #[test]
+    fn the_median_is_that_of_sorting() {
+        let mut values: Vec<f32> = (0..70_001).map(|i| ((i * 7919) % 70_001) as f32 - 30_000.5).collect();
+        let s = stats(&tensor(&values)).unwrap();
+        values.sort_by(f32::total_cmp);
+        assert_eq!(s.median, f64::from(values[35_000]));
+    }
+}
