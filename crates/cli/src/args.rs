@@ -1,11 +1,18 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
+};
 use std::path::PathBuf;
 use weighbridge::{OptionSpec, Options, table};
 
 #[derive(Debug, Parser)]
-#[command(name = "weighbridge", version, about = "Open, check and convert files of embeddings and model weights", max_term_width = 100)]
+#[command(
+    name = "weighbridge",
+    version,
+    about = "Open, check and convert files of embeddings and model weights",
+    max_term_width = 100
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Verb,
@@ -21,12 +28,14 @@ pub(crate) enum Verb {
   weighbridge inspect broken.weights --bytes")]
     Inspect(Inspect),
     /// Check files against every rule of their format
-    #[command(after_help = "Exit code: 0 fine (maybe warnings), 1 errors found, 3 not recognisable, 4 can't be read.
+    #[command(
+        after_help = "Exit code: 0 fine (maybe warnings), 1 errors found, 3 not recognisable, 4 can't be read.
 
 Examples:
   weighbridge verify minilm.weights
   weighbridge verify --quick *.safetensors
-  weighbridge verify --json model.oinf | jq .findings")]
+  weighbridge verify --json model.oinf | jq .findings"
+    )]
     Verify(Verify),
     /// Convert a file or a Hugging Face model directory into another format
     #[command(after_help = "Examples:
@@ -158,7 +167,10 @@ fn format_options() -> Vec<&'static OptionSpec> {
 }
 
 fn to_arg(option: &'static OptionSpec) -> Arg {
-    let arg = Arg::new(option.name).long(option.name).help(option.help).help_heading("Options of formats");
+    let arg = Arg::new(option.name)
+        .long(option.name)
+        .help(option.help)
+        .help_heading("Options of formats");
     if option.value.is_empty() {
         arg.action(ArgAction::SetTrue)
     } else if option.choices.is_empty() {

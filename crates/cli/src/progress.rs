@@ -4,7 +4,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 
 /// Runs `work` with a callback that moves the bar by so many bytes.
-pub(crate) fn with_bar<T>(total: u64, label: &str, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
+pub(crate) fn with_bar<T>(
+    total: u64,
+    label: &str,
+    work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
+) -> T {
     // Work that ends at once needs no bar.
     if total < 16 << 20 || !std::io::stderr().is_terminal() {
         return work(&mut |_| {});

@@ -9,7 +9,7 @@
 //! ```
 //! use weighbridge_format::{Input, Options, open};
 //!
-//! let bytes = b"\x93NUMPY\x01\x00\x36\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}\n\0\0\x80\x3f";
+//! let bytes = b"\x93NUMPY\x01\x00\x38\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}\n\0\0\x80\x3f";
 //! let input = Input::from_bytes("one.npy", bytes.to_vec());
 //! let container = open(&input, &Options::default())?;
 //! assert_eq!(container.tensors[0].shape, [1]);

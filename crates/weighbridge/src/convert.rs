@@ -37,7 +37,10 @@ pub struct Conversion {
 
 impl std::fmt::Debug for Conversion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conversion").field("to", &self.format.info().id).field("output", &self.output).finish()
+        f.debug_struct("Conversion")
+            .field("to", &self.format.info().id)
+            .field("output", &self.output)
+            .finish()
     }
 }
 
@@ -66,7 +69,10 @@ impl Conversion {
         }
         let existing = self.paths().into_iter().find(|p| p.exists())?;
         if existing.is_dir() {
-            return Some(Error::refused(format!("{} is a folder", existing.display()), "name a file"));
+            return Some(Error::refused(
+                format!("{} is a folder", existing.display()),
+                "name a file",
+            ));
         }
         let what = format!("{} exists", existing.display());
         (!self.force).then(|| Error::refused(what, "--force replaces it"))
@@ -99,7 +105,12 @@ fn target(output: &Path, to: Option<&str>) -> Result<&'static dyn Format, Error>
     };
     if let Some(id) = to {
         let known = find(id);
-        return known.ok_or_else(|| Error::refused(format!("there is no format {id:?}"), format!("--to takes one of: {}", ids())));
+        return known.ok_or_else(|| {
+            Error::refused(
+                format!("there is no format {id:?}"),
+                format!("--to takes one of: {}", ids()),
+            )
+        });
     }
     let extension = output.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let mut fitting = table().iter().filter(|f| f.info().extensions.contains(&extension.as_str()));
@@ -120,7 +131,12 @@ fn check_options(options: &Options, source: &str, target: &dyn Format) -> Result
             let read = option.reading && find(source).is_some_and(|f| declared(&f, option.name));
             if !read && !declared(&target, option.name) {
                 return Err(Error::refused(
-                    format!("--{} has no meaning for {} to {}", option.name, source, target.info().id),
+                    format!(
+                        "--{} has no meaning for {} to {}",
+                        option.name,
+                        source,
+                        target.info().id
+                    ),
                     "",
                 ));
             }
@@ -132,14 +148,18 @@ fn check_options(options: &Options, source: &str, target: &dyn Format) -> Result
 fn transform(container: &mut Container, request: &Request) -> Result<(), Error> {
     let globs = |list: &[String]| {
         let glob = |text: &String| {
-            glob::Pattern::new(text).map_err(|e| Error::refused(format!("bad pattern {text:?}: {e}"), ""))
+            glob::Pattern::new(text)
+                .map_err(|e| Error::refused(format!("bad pattern {text:?}: {e}"), ""))
         };
         list.iter().map(glob).collect::<Result<Vec<_>, _>>()
     };
     let (select, exclude) = (globs(&request.select)?, globs(&request.exclude)?);
     for pattern in &select {
         if !container.tensors.iter().any(|t| pattern.matches(&t.name)) {
-            return Err(Error::refused(format!("no tensor fits {:?}", pattern.as_str()), "`weighbridge inspect` lists them"));
+            return Err(Error::refused(
+                format!("no tensor fits {:?}", pattern.as_str()),
+                "`weighbridge inspect` lists them",
+            ));
         }
     }
     container.tensors.retain(|t| {
@@ -169,7 +189,10 @@ fn rename(container: &mut Container, old: &str, new: &str) -> Result<(), Error> 
         || container.sizevars.iter().filter(|(k, _)| k == new).count() > 1;
     match (found, twice) {
         (true, false) => Ok(()),
-        (false, _) => Err(Error::refused(format!("nothing is named {old:?}"), "`weighbridge inspect` lists the names")),
+        (false, _) => Err(Error::refused(
+            format!("nothing is named {old:?}"),
+            "`weighbridge inspect` lists the names",
+        )),
         (true, true) => Err(Error::refused(format!("there is a {new:?} already"), "")),
     }
 }

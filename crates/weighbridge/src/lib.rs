@@ -31,8 +31,8 @@ pub use summary::{Detail, describe_region, summary};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
 pub use weighbridge_format::{
-    Container, Encoding, Error, Finding, Findings, Format, FormatInfo, Input, OptionSpec, Options, Severity,
-    Tensor, View, Vocabulary, model, sink, source, table, wire,
+    Container, Encoding, Error, Finding, Findings, Format, FormatInfo, Input, OptionSpec, Options,
+    Severity, Tensor, View, Vocabulary, check, find, model, sink, source, table, wire,
 };
 
 pub use weighbridge_format::open as open_with;

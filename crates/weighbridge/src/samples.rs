@@ -2,15 +2,16 @@
 
 use weighbridge_codec::DType;
 use weighbridge_format::model::{Records, Value};
-use weighbridge_format::{Container, Encoding, Tensor, Vocabulary, View};
+use weighbridge_format::{Container, Encoding, Tensor, View, Vocabulary};
 
 /// A sentence embedder of one layer: tensors, vocabulary and metadata of a real one, in small.
 pub fn tiny_model() -> Container {
     const HIDDEN: u64 = 16;
     const INNER: u64 = 32;
     const WORDS: [&str; 24] = [
-        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "weigh", "##bridge", "##s", "truck", "load",
-        "and", "empty", "full", "of", "grain", "on", "road", ".", ",", "é", "東", "京",
+        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "weigh", "##bridge", "##s",
+        "truck", "load", "and", "empty", "full", "of", "grain", "on", "road", ".", ",", "é", "東",
+        "京",
     ];
     let mut shapes = vec![
         ("embeddings.word_embeddings.weight".to_owned(), vec![WORDS.len() as u64, HIDDEN]),

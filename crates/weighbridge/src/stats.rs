@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn the_median_is_that_of_sorting() {
-        let mut values: Vec<f32> = (0..70_001).map(|i| ((i * 7919) % 70_001) as f32 - 30_000.5).collect();
+        let mut values: Vec<f32> =
+            (0..70_001).map(|i| ((i * 7919) % 70_001) as f32 - 30_000.5).collect();
         let s = stats(&tensor(&values)).unwrap();
         values.sort_by(f32::total_cmp);
         assert_eq!(s.median, f64::from(values[35_000]));

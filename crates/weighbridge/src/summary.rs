@@ -26,21 +26,28 @@ impl Detail {
 
 /// The object that `inspect --json` prints. Its shape is documented in docs/json.md.
 pub fn summary(container: &Container, detail: &Detail) -> Json {
-    let metadata: Map<_, _> = container.metadata.iter().map(|(k, v)| (k.clone(), v.to_json())).collect();
-    let sizevars: Map<_, _> = container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect();
+    let metadata: Map<_, _> =
+        container.metadata.iter().map(|(k, v)| (k.clone(), v.to_json())).collect();
+    let sizevars: Map<_, _> =
+        container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect();
     let tensors: Vec<_> = detail.chosen(container).map(|t| tensor_json(t, detail)).collect();
     let vocabulary = container.vocabulary.as_ref().map(|v| {
-        let special: Map<_, _> = v.special.iter().map(|(n, id)| (n.clone(), (*id).into())).collect();
+        let special: Map<_, _> =
+            v.special.iter().map(|(n, id)| (n.clone(), (*id).into())).collect();
         let mut object = json!({"size": v.len(), "special": special});
         if detail.vocabulary {
             object["tokens"] = v.tokens().collect();
         }
         object
     });
-    let attachments: Vec<_> = container.attachments.iter().map(|a| json!({"name": a.name, "bytes": a.data.len()})).collect();
-    let rows = container.rows().map(|r| {
-        json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()})
-    });
+    let attachments: Vec<_> = container
+        .attachments
+        .iter()
+        .map(|a| json!({"name": a.name, "bytes": a.data.len()}))
+        .collect();
+    let rows = container
+        .rows()
+        .map(|r| json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()}));
     let mut object = json!({
         "format": container.format,
         "layout": container.layout,

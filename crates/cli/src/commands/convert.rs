@@ -23,11 +23,20 @@ pub(super) fn run(args: &Convert, options: Options) -> Result<ExitCode, Error> {
         let (total, label) = (conversion.plan.size(), args.output.display().to_string());
         with_bar(total, &label, |progress| conversion.write(progress))?;
     }
-    if args.json { super::print_json(&as_json(&conversion, args)) } else { super::print(&text(&conversion, args)) }
+    if args.json {
+        super::print_json(&as_json(&conversion, args))
+    } else {
+        super::print(&text(&conversion, args))
+    }
 }
 
 fn as_json(c: &Conversion, args: &Convert) -> serde_json::Value {
-    let files: Vec<_> = c.paths().iter().zip(&c.plan.files).map(|(p, f)| json!({"file": p, "bytes": f.size})).collect();
+    let files: Vec<_> = c
+        .paths()
+        .iter()
+        .zip(&c.plan.files)
+        .map(|(p, f)| json!({"file": p, "bytes": f.size}))
+        .collect();
     json!({
         "from": c.container.format,
         "to": c.format.info().id,
@@ -43,7 +52,11 @@ fn text(c: &Conversion, args: &Convert) -> String {
     let mut out = String::new();
     for (path, file) in c.paths().iter().zip(&c.plan.files) {
         let name = styled(BOLD, safe(&path.display().to_string()));
-        out.push_str(&format!("{verb} {name}: {}, {}\n", c.format.info().name, render::size(file.size)));
+        out.push_str(&format!(
+            "{verb} {name}: {}, {}\n",
+            c.format.info().name,
+            render::size(file.size)
+        ));
     }
     let mut part = |label: String, items: Vec<String>| {
         const MOST: usize = 12;
@@ -65,7 +78,9 @@ fn text(c: &Conversion, args: &Convert) -> String {
     if !report.ignored.is_empty() {
         part(styled(DIM, "ignored "), vec![report.ignored.join(", ")]);
     }
-    if args.dry_run && let Some(obstacle) = c.obstacle() {
+    if args.dry_run
+        && let Some(obstacle) = c.obstacle()
+    {
         match obstacle {
             Error::Loss(_) => part(styled(YELLOW, "needs   "), vec!["--allow-loss".to_owned()]),
             other => part(styled(YELLOW, "needs   "), vec![other.to_string()]),

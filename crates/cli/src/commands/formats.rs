@@ -16,7 +16,8 @@ pub(super) fn run(args: &Formats) -> Result<ExitCode, Error> {
     for info in all {
         let extensions: Vec<_> = info.extensions.iter().map(|e| format!(".{e}")).collect();
         let types: Vec<_> = types(&info.holds);
-        let types = if types.len() > 9 { format!("{} types", types.len()) } else { types.join(" ") };
+        let types =
+            if types.len() > 9 { format!("{} types", types.len()) } else { types.join(" ") };
         out.row(vec![
             info.id.to_owned(),
             info.name.to_owned(),
@@ -51,7 +52,11 @@ fn held(holds: &Holds) -> Vec<&'static str> {
 }
 
 fn as_json(info: &FormatInfo) -> serde_json::Value {
-    let options: Vec<_> = info.options.iter().map(|o| json!({"name": o.name, "choices": o.choices, "help": o.help})).collect();
+    let options: Vec<_> = info
+        .options
+        .iter()
+        .map(|o| json!({"name": o.name, "choices": o.choices, "help": o.help}))
+        .collect();
     json!({
         "id": info.id,
         "name": info.name,

@@ -40,10 +40,22 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     step(&["convert", &text(&model), &text(&there), "--force"])?;
     step(&["convert", &text(&there), &text(&back), "--force"])?;
     let same = std::fs::read(&model).ok() == std::fs::read(&back).ok();
-    print(&format!("{} and {} are {}\n", model.display(), back.display(), if same { "identical" } else { "different" }))?;
+    print(&format!(
+        "{} and {} are {}\n",
+        model.display(),
+        back.display(),
+        if same { "identical" } else { "different" }
+    ))?;
 
     say("Nothing is lost silently")?;
-    step(&["convert", &text(&model), &text(&folder.join("half.weights")), "--dtype", "f16", "--dry-run"])?;
+    step(&[
+        "convert",
+        &text(&model),
+        &text(&folder.join("half.weights")),
+        "--dtype",
+        "f16",
+        "--dry-run",
+    ])?;
 
     say("Try next")?;
     print(&format!(
@@ -67,7 +79,8 @@ fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
     let mut made = Vec::new();
     for format in table().iter().filter(|f| f.info().writes) {
         let info = format.info();
-        let mut sample = if info.holds.single { samples::unit_vectors() } else { samples::tiny_model() };
+        let mut sample =
+            if info.holds.single { samples::unit_vectors() } else { samples::tiny_model() };
         sample.format = info.id;
         let path = sample_path(folder, info);
         if let Some(parent) = path.parent() {

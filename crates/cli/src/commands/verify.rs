@@ -57,5 +57,11 @@ fn unreadable(file: &Path, error: &Error) -> Verdict {
         found: String::new(),
         hint,
     };
-    Verdict { file: file.display().to_string(), format: None, ok: false, findings: vec![finding], more: 0 }
+    Verdict {
+        file: file.display().to_string(),
+        format: None,
+        ok: false,
+        findings: vec![finding],
+        more: 0,
+    }
 }

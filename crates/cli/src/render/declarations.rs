@@ -49,7 +49,9 @@ fn declared_value(value: &Value) -> String {
             let at = |i: usize| scalar(a.scalar(i), a.dtype);
             format!("{kind} = {}", values(&a.shape, Array::count(a), at))
         }
-        other => format!("{kind} = {}", other.to_plain_text().map(|t| number(&t)).unwrap_or_default()),
+        other => {
+            format!("{kind} = {}", other.to_plain_text().map(|t| number(&t)).unwrap_or_default())
+        }
     }
 }
 
@@ -64,7 +66,8 @@ fn number(text: &str) -> String {
 fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
     let dims: Vec<_> = tensor.shape.iter().map(u64::to_string).collect();
     let dtype = tensor.encoding.name();
-    let kind = if dims.is_empty() { dtype.clone() } else { format!("{dtype}[{}]", dims.join(", ")) };
+    let kind =
+        if dims.is_empty() { dtype.clone() } else { format!("{dtype}[{}]", dims.join(", ")) };
     let name = safe(&tensor.name);
     let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
     if tensor.view().is_none() || count == 0 {

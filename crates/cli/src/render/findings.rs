@@ -59,7 +59,9 @@ fn finding_line(f: &Finding) -> String {
         Severity::Warning => styled(YELLOW, format!("warning[{}]", f.rule)),
     };
     let mut line = format!("{label} bytes {:#x}..{:#x}: {}", f.start, f.end, safe(&f.message));
-    for (key, text) in [("in", &f.field), ("expected", &f.expected), ("found", &f.found), ("hint:", &f.hint)] {
+    for (key, text) in
+        [("in", &f.field), ("expected", &f.expected), ("found", &f.found), ("hint:", &f.hint)]
+    {
         if !text.is_empty() {
             line.push_str(&format!("; {} {}", styled(DIM, key), safe(text)));
         }

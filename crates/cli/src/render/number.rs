@@ -76,7 +76,10 @@ mod tests {
 
     #[test]
     fn groups_of_three() {
-        assert_eq!(["0", "999", "1,000", "90,868,376"], [0, 999, 1000, 90_868_376].map(grouped).each_ref().map(String::as_str));
+        assert_eq!(
+            ["0", "999", "1,000", "90,868,376"],
+            [0, 999, 1000, 90_868_376].map(grouped).each_ref().map(String::as_str)
+        );
         assert_eq!(size(90_868_376), "90.9 MB");
     }
 }

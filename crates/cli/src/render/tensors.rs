@@ -27,7 +27,13 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
             Some(v) => (format!("{:#x}", v.span().start), grouped(v.len() as u64)),
             None => ("declared".to_owned(), String::new()),
         };
-        table.row(vec![safe(&t.name), t.encoding.name(), format!("[{}]", dims.join(", ")), offset, bytes]);
+        table.row(vec![
+            safe(&t.name),
+            t.encoding.name(),
+            format!("[{}]", dims.join(", ")),
+            offset,
+            bytes,
+        ]);
     }
     out.push_str(&table.render());
     if detail.stats || detail.values {
@@ -93,10 +99,12 @@ fn statistics(s: &Stats) -> String {
     let mut out = String::new();
     let numbers =
         [("min", s.min), ("max", s.max), ("mean", s.mean), ("median", s.median), ("std", s.std)];
-    let shown: Vec<_> = numbers.iter().map(|(n, v)| format!("{} {}", styled(DIM, n), general(*v))).collect();
+    let shown: Vec<_> =
+        numbers.iter().map(|(n, v)| format!("{} {}", styled(DIM, n), general(*v))).collect();
     out.push_str(&format!("  {}\n", shown.join("  ")));
     let counts = [("NaN", s.nan), ("infinite", s.inf), ("zero", s.zero)];
-    let shown: Vec<_> = counts.iter().map(|(n, c)| format!("{} {}", styled(DIM, n), grouped(*c))).collect();
+    let shown: Vec<_> =
+        counts.iter().map(|(n, c)| format!("{} {}", styled(DIM, n), grouped(*c))).collect();
     out.push_str(&format!("  {}\n", shown.join("  ")));
     let most = s.histogram.iter().map(|b| b.count).max().unwrap_or(1).max(1);
     for bin in &s.histogram {

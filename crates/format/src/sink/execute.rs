@@ -79,8 +79,11 @@ pub(super) fn execute(
     Ok(())
 }
 
-/// The planned files as bytes, the main one first; names are those of files beside it.
-pub fn to_memory(plan: &Plan) -> Result<Vec<(Option<String>, Vec<u8>)>, Error> {
+/// A written file: its name when it is one beside the main file, and its bytes.
+pub type MemoryFile = (Option<String>, Vec<u8>);
+
+/// The planned files as bytes.
+pub fn to_memory(plan: &Plan) -> Result<Vec<MemoryFile>, Error> {
     let mut files = Vec::new();
     for file in &plan.files {
         let mut bytes = Vec::new();

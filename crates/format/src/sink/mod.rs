@@ -4,4 +4,4 @@ mod atomic;
 mod execute;
 
 pub use atomic::{FileSystem, OutFile, RealFiles, write};
-pub use execute::{Progress, to_memory};
+pub use execute::{MemoryFile, Progress, to_memory};

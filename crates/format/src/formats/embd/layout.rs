@@ -11,7 +11,7 @@ pub(super) const FOOTER: u64 = 16;
 pub(super) const DESCRIPTOR: u64 = 32;
 pub(super) const ALIGNMENT: u64 = 64;
 /// Header bytes that the header checksum covers.
-pub(super) const HEADER_CHECKED: u64 = 56;
+pub(super) const HEADER_CHECKED: usize = 56;
 /// `special_tokens` entry of a token that the vocabulary lacks.
 pub(super) const NO_TOKEN: u32 = 0xFFFF_FFFF;
 

@@ -43,7 +43,7 @@ fn has_marks_of_indexed(file: &[u8]) -> bool {
 
 fn checksum_holds(file: &[u8], header: &Header) -> bool {
     header.flags & layout::CHECKSUMS != 0
-        && crc32fast::hash(&file[..layout::HEADER_CHECKED as usize]) == header.checksum
+        && crc32fast::hash(&file[..layout::HEADER_CHECKED]) == header.checksum
 }
 
 /// Whether the fields make sense as an indexed header, or the file ends within one.
@@ -112,7 +112,7 @@ fn check_header(file: &[u8], h: &Header, f: &Footer, findings: &mut Findings) ->
     }
     // The checksum first: when it is wrong, the other fields are hearsay.
     if h.flags & layout::CHECKSUMS != 0 && !checksum_holds(file, h) {
-        let computed = crc32fast::hash(&file[..layout::HEADER_CHECKED as usize]);
+        let computed = crc32fast::hash(&file[..layout::HEADER_CHECKED]);
         let finding = HEADER_CRC.at(56..60).field("header.header_checksum");
         findings.push(
             finding

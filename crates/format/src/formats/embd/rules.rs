@@ -1,11 +1,11 @@
 //! The numbered rules, and the checks that need the data.
 
+use super::super::values::map_all;
 use super::layout::{ALIGNED, CHECKSUMS, FOOTER, Footer, Header};
 use super::metadata;
 use crate::model::Container;
 use crate::wire::{Findings, Span, What, align_up, to_len};
 use crate::{Input, rules};
-use rayon::prelude::*;
 use weighbridge_codec::scan;
 
 rules! {
@@ -98,7 +98,7 @@ fn read_blocks(container: &Container, file: &[u8]) -> Vec<Block> {
         };
         Block { span, sum, not_finite }
     };
-    spans.into_par_iter().map(read).collect()
+    map_all(spans, file.len() as u64, read)
 }
 
 fn check_sums(

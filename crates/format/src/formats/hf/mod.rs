@@ -7,6 +7,7 @@ mod read;
 mod settings;
 mod tokenizer;
 
+use super::values::check_finite;
 use super::{Format, FormatInfo, Stop, Sureness, embd, safetensors};
 use crate::model::{Container, Holds, Keeps, Plan};
 use crate::wire::Findings;
@@ -21,6 +22,7 @@ rules! {
     VOCABULARY "HF-04" Error "the vocabulary is malformed";
     TOKENIZER "HF-05" Warning "the tokenizer is none that a vocabulary and a few settings describe";
     DISAGREES "HF-06" Error "config.json and the tensors disagree";
+    NOT_FINITE "HF-07" Warning "a value is not a finite number";
 }
 
 static INFO: FormatInfo = FormatInfo {
@@ -64,10 +66,12 @@ impl Format for HuggingFace {
     }
 
     fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        safetensors::check_values(container, findings);
-        let keys = ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
+        check_finite(container, NOT_FINITE, findings);
+        let keys =
+            ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
         for key in keys {
-            if let (Some(text), Some(tensors)) = (container.text(key), embd::bert_facts(container, key))
+            if let (Some(text), Some(tensors)) =
+                (container.text(key), embd::bert_facts(container, key))
                 && text.parse() != Ok(tensors)
             {
                 let finding = DISAGREES.at(0..0).field(format!("config.json {key:?}"));
@@ -77,6 +81,9 @@ impl Format for HuggingFace {
     }
 
     fn plan(&self, _: &Container, _: &Options) -> Result<Plan, Error> {
-        Err(Error::refused("a Hugging Face directory can be read, not written", "write safetensors instead"))
+        Err(Error::refused(
+            "a Hugging Face directory can be read, not written",
+            "write safetensors instead",
+        ))
     }
 }

@@ -110,19 +110,22 @@ fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result
             }
             failed => failed,
         };
-        let (metadata, tensors, regions) =
+        let (metadata, tensors, _) =
             safetensors::tensors_of(&source, findings).map_err(in_model)?;
         let metadata = metadata.into_iter().map(|(k, v)| (k, Value::Text(v))).collect();
         let (layout, size) = (MODEL.to_owned(), source.len());
-        return Ok(Container { layout, size, metadata, tensors, regions, ..Container::default() });
+        // A folder has no bytes of its own to map.
+        return Ok(Container { layout, size, metadata, tensors, ..Container::default() });
     }
     if files.has(INDEX) {
         let mut container = safetensors::read_index(input, &files.source(INDEX)?, findings)?;
         container.layout = "sharded safetensors".to_owned();
+        container.regions = Default::default();
         return Ok(container);
     }
     let names = input.folder.list().unwrap_or_default();
-    let pickled = names.iter().find(|n| n.ends_with(".bin") || n.ends_with(".pt") || n.ends_with(".ckpt"));
+    let pickled =
+        names.iter().find(|n| n.ends_with(".bin") || n.ends_with(".pt") || n.ends_with(".ckpt"));
     Err(match pickled {
         Some(name) => TENSORS
             .at(0..0)
@@ -131,6 +134,11 @@ fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result
             .found("a Python pickle, which can run code when it is opened")
             .hint("load it where you trust it and save it with safe_serialization=True")
             .into(),
-        None => MISSING.at(0..0).field(MODEL).expected(format!("{MODEL} or {INDEX}")).found("neither").into(),
+        None => MISSING
+            .at(0..0)
+            .field(MODEL)
+            .expected(format!("{MODEL} or {INDEX}"))
+            .found("neither")
+            .into(),
     })
 }

@@ -13,7 +13,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn read(files: &Files, config: &Json, tokenizer: &Tokenizer) -> Result<Settings, Stop> {
+    pub(super) fn read(
+        files: &Files,
+        config: &Json,
+        tokenizer: &Tokenizer,
+    ) -> Result<Settings, Stop> {
         let text = |json: &Json| match json {
             Json::String(s) => Some(s.clone()),
             Json::Number(n) => Some(n.to_string()),
@@ -66,7 +70,8 @@ fn pooling_mode(pooling: &Json) -> Option<String> {
         ("pooling_mode_max_tokens", "max"),
         ("pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len"),
     ];
-    let on: Vec<_> = flags.iter().filter(|(flag, _)| pooling[*flag] == true).map(|(_, m)| *m).collect();
+    let on: Vec<_> =
+        flags.iter().filter(|(flag, _)| pooling[*flag] == true).map(|(_, m)| *m).collect();
     (!on.is_empty()).then(|| on.join("+"))
 }
 

@@ -41,7 +41,9 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, 
         let listed = json["model"]["vocab"].as_object().map(serde_json::Map::len);
         if let Some(listed) = listed.filter(|&n| n != v.len()) {
             let finding = VOCABULARY.at(0..0).field("vocab.txt");
-            findings.push(finding.expected(format!("{listed} tokens, as in tokenizer.json")).found(v.len()));
+            findings.push(
+                finding.expected(format!("{listed} tokens, as in tokenizer.json")).found(v.len()),
+            );
         }
     }
     let is_plain = vocabulary.is_some()
@@ -67,7 +69,9 @@ fn from_lines(files: &Files) -> Result<Vocabulary, Stop> {
         VOCABULARY.at(at..at + 1).field("vocab.txt").expected("UTF-8 text")
     })?;
     let text = text.strip_suffix('\n').unwrap_or(text);
-    Ok(Vocabulary::from_tokens(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))))
+    Ok(Vocabulary::from_tokens(
+        text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)),
+    ))
 }
 
 /// tokenizer.json's vocabulary: a number for every token, without gaps.

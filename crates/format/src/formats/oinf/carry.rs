@@ -68,7 +68,10 @@ pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, 
     keys.sort_unstable();
     if let Some(twice) = keys.windows(2).find(|w| w[0] == w[1]) {
         let hint = "rename one with --rename OLD=NEW";
-        return Err(Error::refused(format!("two metadata entries would be named {:?}", twice[0]), hint));
+        return Err(Error::refused(
+            format!("two metadata entries would be named {:?}", twice[0]),
+            hint,
+        ));
     }
     Ok(entries)
 }

@@ -104,9 +104,14 @@ impl Header {
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        for v in
-            [self.version, self.flags, self.n_sizevars, self.n_metadata, self.n_tensors, self.reserved]
-        {
+        for v in [
+            self.version,
+            self.flags,
+            self.n_sizevars,
+            self.n_metadata,
+            self.n_tensors,
+            self.reserved,
+        ] {
             put_u32(&mut out, v);
         }
         for v in [self.sizevars, self.metadata, self.tensors, self.data, self.file_size] {

@@ -39,8 +39,13 @@ pub(super) fn read(
     if reserved != 0 {
         return Err(bad(12, "0 in the reserved field", reserved.to_string()));
     }
-    let axis = axis_of(scale_mode, scale_axis, scale_count, shape)
-        .ok_or_else(|| bad(16, "a scale for the tensor, or one for each index of an axis", format!("mode {scale_mode}, axis {scale_axis}, {scale_count} scales")))?;
+    let axis = axis_of(scale_mode, scale_axis, scale_count, shape).ok_or_else(|| {
+        bad(
+            16,
+            "a scale for the tensor, or one for each index of an axis",
+            format!("mode {scale_mode}, axis {scale_axis}, {scale_count} scales"),
+        )
+    })?;
     let has_zero = match zero_mode {
         NONE if zero_axis == 0 && zero_count == 0 => false,
         _ if zero_mode == scale_mode
@@ -51,8 +56,14 @@ pub(super) fn read(
             true
         }
         _ => {
-            let found = format!("scheme {scheme}, mode {zero_mode}, axis {zero_axis}, {zero_count} zero points");
-            return Err(bad(32, "no zero points, or as many as scales with an asymmetric scheme", found));
+            let found = format!(
+                "scheme {scheme}, mode {zero_mode}, axis {zero_axis}, {zero_count} zero points"
+            );
+            return Err(bad(
+                32,
+                "no zero points, or as many as scales with an asymmetric scheme",
+                found,
+            ));
         }
     };
     if !has_zero && scheme == ASYMMETRIC {
@@ -67,7 +78,11 @@ pub(super) fn read(
     let padding = used.next_multiple_of(8) - used;
     zeros(&mut c, padding, field, PADDING, findings)?;
     if c.remaining() != 0 {
-        return Err(bad(0, &format!("{} bytes", used + padding), format!("{} bytes", span.end - span.start)));
+        return Err(bad(
+            0,
+            &format!("{} bytes", used + padding),
+            format!("{} bytes", span.end - span.start),
+        ));
     }
     if !codes.is_integer() {
         return Err(bad(0, "scales on a tensor of integers", codes.to_string()));

@@ -66,7 +66,12 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
 fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), Stop> {
     let size = file.len() as u64;
     if h.version != 1 && h.version != 2 {
-        return Err(VERSION.at(5..9).field("header.version").expected("1 or 2").found(h.version).into());
+        return Err(VERSION
+            .at(5..9)
+            .field("header.version")
+            .expected("1 or 2")
+            .found(h.version)
+            .into());
     }
     for (at, field, value) in [(9, "header.flags", h.flags), (25, "header.reserved", h.reserved)] {
         if value != 0 {
@@ -74,7 +79,11 @@ fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), 
         }
     }
     if h.file_size != size {
-        let hint = if h.file_size > size { "the file is cut short" } else { "something was appended to the file" };
+        let hint = if h.file_size > size {
+            "the file is cut short"
+        } else {
+            "something was appended to the file"
+        };
         let finding = SIZE.at(61..69).field("header.file_size").expected(h.file_size);
         findings.push(finding.found(size).hint(hint));
     }
@@ -91,7 +100,12 @@ fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), 
     for (at, field, value) in offsets {
         if value < least || value > size || !value.is_multiple_of(layout::ALIGNMENT) {
             let expected = format!("a multiple of 8 from {least} to {size}");
-            return Err(SECTIONS.at(at..at + 8).field(field).expected(expected).found(value).into());
+            return Err(SECTIONS
+                .at(at..at + 8)
+                .field(field)
+                .expected(expected)
+                .found(value)
+                .into());
         }
         least = value;
     }
@@ -99,7 +113,13 @@ fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), 
 }
 
 /// A cursor over a table, whose number of entries of at least `smallest` bytes must be possible.
-fn table<'a>(file: &'a [u8], span: Span, count: u32, smallest: u64, field: &str) -> Result<Cursor<'a>, Box<Finding>> {
+fn table<'a>(
+    file: &'a [u8],
+    span: Span,
+    count: u32,
+    smallest: u64,
+    field: &str,
+) -> Result<Cursor<'a>, Box<Finding>> {
     let room = span.end - span.start;
     if u64::from(count) * smallest > room {
         let expected = format!("at most {} entries in {room} bytes", room / smallest);
@@ -133,10 +153,19 @@ fn read_sizevars(
 }
 
 /// A blob in the data section.
-fn blob(file: &[u8], h: &Header, at: u64, offset: u64, size: u64, field: &str) -> Result<Span, Box<Finding>> {
+fn blob(
+    file: &[u8],
+    h: &Header,
+    at: u64,
+    offset: u64,
+    size: u64,
+    field: &str,
+) -> Result<Span, Box<Finding>> {
     let end = offset.checked_add(size).filter(|&e| e <= file.len() as u64);
     match end {
-        Some(end) if offset >= h.data && offset.is_multiple_of(layout::ALIGNMENT) => Ok(offset..end),
+        Some(end) if offset >= h.data && offset.is_multiple_of(layout::ALIGNMENT) => {
+            Ok(offset..end)
+        }
         _ => Err(Box::new(
             BLOB.at(at..at + 16)
                 .field(field)
@@ -167,7 +196,9 @@ fn read_metadata(
         let (tag, flags) = (c.u32(&field)?, c.u32(&field)?);
         let (size, offset) = (c.u64(&field)?, c.u64(&field)?);
         if flags != 0 {
-            findings.push(RESERVED.at(at + 4..at + 8).field(&field).expected("value_flags of 0").found(flags));
+            findings.push(
+                RESERVED.at(at + 4..at + 8).field(&field).expected("value_flags of 0").found(flags),
+            );
         }
         let span = blob(file, h, at + 8, offset, size, &field)?;
         let value = values::read(source, tag, span.clone(), &field, findings)?;
@@ -208,7 +239,13 @@ fn read_tensors(
         };
         let known = if h.version == 1 { HAS_DATA } else { HAS_DATA | HAS_QUANT };
         if flags & !known != 0 {
-            findings.push(RESERVED.at(at + 8..at + 12).field(&field).expected(format!("flags within {known:#b}")).found(flags));
+            findings.push(
+                RESERVED
+                    .at(at + 8..at + 12)
+                    .field(&field)
+                    .expected(format!("flags within {known:#b}"))
+                    .found(flags),
+            );
         }
         let dims = c.take(u64::from(rank) * 8, &field)?;
         let dim = |d: &[u8]| u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]]);
@@ -226,7 +263,13 @@ fn read_tensors(
         let bytes = bytes.ok_or_else(wrong_size)?;
         let data = if flags & HAS_DATA == 0 {
             if size != 0 || offset != 0 {
-                findings.push(DECLARED.at(at..at + 16).field(&field).expected("0, 0").found(format!("{size}, {offset}")));
+                findings.push(
+                    DECLARED
+                        .at(at..at + 16)
+                        .field(&field)
+                        .expected("0, 0")
+                        .found(format!("{size}, {offset}")),
+                );
             }
             Data::Declared
         } else {
@@ -245,7 +288,14 @@ fn read_tensors(
             Encoding::Scaled(Arc::new(scaled))
         } else {
             if quant_size != 0 || quant_offset != 0 {
-                findings.push(DECLARED.at(at + 16..at + 32).field(&field).message("a tensor without scales must have quantization size and offset 0").expected("0, 0").found(format!("{quant_size}, {quant_offset}")));
+                findings.push(
+                    DECLARED
+                        .at(at + 16..at + 32)
+                        .field(&field)
+                        .message("a tensor without scales must have quantization size and offset 0")
+                        .expected("0, 0")
+                        .found(format!("{quant_size}, {quant_offset}")),
+                );
             }
             Encoding::Plain(dtype)
         };

@@ -1,7 +1,8 @@
 //! The numbered rules, and the checks that need the data.
 
+use super::super::values::check_finite;
 use super::layout::{self, Header};
-use crate::model::{Container, Encoding, Tensor};
+use crate::model::{Container, Tensor};
 use crate::wire::{Findings, What, to_len};
 use crate::{Input, rules};
 use weighbridge_codec::{DType, element, scan};
@@ -43,6 +44,7 @@ pub(super) fn check(container: &Container, input: &Input, findings: &mut Finding
         }
     }
     container.tensors.iter().for_each(|t| check_values(t, findings));
+    check_finite(container, NOT_FINITE, findings);
     check_order(container, file, findings);
 }
 
@@ -55,7 +57,8 @@ fn check_values(tensor: &Tensor, findings: &mut Findings) {
         DType::Bool => {
             if let Some(i) = view.iter().position(|&b| b > 1) {
                 let at = span.start + i as u64;
-                findings.push(BOOLEAN.at(at..at + 1).field(field()).expected("0 or 1").found(view[i]));
+                findings
+                    .push(BOOLEAN.at(at..at + 1).field(field()).expected("0 or 1").found(view[i]));
             }
         }
         DType::T2 => {
@@ -63,7 +66,8 @@ fn check_values(tensor: &Tensor, findings: &mut Findings) {
             let bad = (0..count).find(|&i| element::read(DType::I2, view, i).to_i128() == Some(-2));
             if let Some(i) = bad {
                 let at = span.start + i as u64 / 4;
-                findings.push(TERNARY.at(at..at + 1).field(field()).found(format!("-2 at index {i}")));
+                findings
+                    .push(TERNARY.at(at..at + 1).field(field()).found(format!("-2 at index {i}")));
             }
         }
         _ => {}
@@ -75,15 +79,8 @@ fn check_values(tensor: &Tensor, findings: &mut Findings) {
         && let Some(&last) = view.last()
         && last >> used != 0
     {
-        findings.push(PADDING.at(span.end - 1..span.end).field(field()).expected("unused bits of 0"));
-    }
-    if matches!(tensor.encoding, Encoding::Plain(_))
-        && let Some(i) = scan::first_non_finite(dtype, view, count)
-    {
-        let at = span.start + i as u64 * dtype.bits() / 8;
-        let value = tensor.scalar(i as u64).map_or(f64::NAN, |s| s.to_f64());
-        let finding = NOT_FINITE.at(at..at + dtype.bits() / 8).field(field());
-        findings.push(finding.expected("finite numbers").found(format!("{value} at index {i}")));
+        findings
+            .push(PADDING.at(span.end - 1..span.end).field(field()).expected("unused bits of 0"));
     }
 }
 

@@ -58,7 +58,9 @@ fn read_bits(
     let (count, bytes) = (c.u32(field)?, c.u32(field)?);
     if bytes != count.div_ceil(8) {
         let finding = PAYLOAD.at(start..start + 8).field(field);
-        return Err(Box::new(finding.expected(format!("{} bytes for {count} bits", count.div_ceil(8))).found(bytes)));
+        return Err(Box::new(
+            finding.expected(format!("{} bytes for {count} bits", count.div_ceil(8))).found(bytes),
+        ));
     }
     let at = c.position();
     let raw = c.take(bytes.into(), field)?;
@@ -66,7 +68,9 @@ fn read_bits(
         && count % 8 != 0
         && last >> (count % 8) != 0
     {
-        findings.push(PADDING.at(c.position() - 1..c.position()).field(field).expected("unused bits of 0"));
+        findings.push(
+            PADDING.at(c.position() - 1..c.position()).field(field).expected("unused bits of 0"),
+        );
     }
     let view = source.view(at..c.position()).ok_or_else(|| PAYLOAD.at(at..at))?;
     finish(c, start, field, findings)?;

@@ -8,7 +8,11 @@ use crate::wire::{Span, put_u32, put_u64};
 use crate::{Error, Options};
 use std::collections::HashMap;
 
-pub(super) fn plan(container: &Container, options: &Options, info: &FormatInfo) -> Result<Plan, Error> {
+pub(super) fn plan(
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Plan, Error> {
     let mut report = Report::default();
     let mut holds = info.holds;
     if options.get("oinf-version") == Some("1") {
@@ -21,7 +25,9 @@ pub(super) fn plan(container: &Container, options: &Options, info: &FormatInfo) 
     if !dialect.is_some_and(|d| d.contains_key("unsorted")) {
         sizevars.sort();
         metadata.sort_by(|a, b| a.0.cmp(&b.0));
-        placements.sort_by(|a, b| container.tensors[a.tensor].name.cmp(&container.tensors[b.tensor].name));
+        placements.sort_by(|a, b| {
+            container.tensors[a.tensor].name.cmp(&container.tensors[b.tensor].name)
+        });
     }
     check_names(container, &sizevars, &metadata, &placements)?;
     let scaled = placements.iter().any(|p| matches!(p.encoding, Encoding::Scaled(_)));
@@ -29,7 +35,9 @@ pub(super) fn plan(container: &Container, options: &Options, info: &FormatInfo) 
         Some("1") => 1,
         Some(_) => 2,
         None if scaled => 2,
-        None => dialect.and_then(|d| d.get("version")?.as_u64()).map_or(1, |v| if v == 2 { 2 } else { 1 }),
+        None => dialect
+            .and_then(|d| d.get("version")?.as_u64())
+            .map_or(1, |v| if v == 2 { 2 } else { 1 }),
     };
     build(container, version, &sizevars, &metadata, &placements)
         .map(|file| Plan::single(file, report))
@@ -102,7 +110,8 @@ fn build(
         // Tensors that are the same bytes stay the same bytes.
         let alias = t.view().filter(|v| !v.is_empty()).and_then(|view| {
             let (offset, first) = stored.get(&view.span())?;
-            let same = first.view().is_some_and(|v| v.same_place(view)) && first.encoding == t.encoding;
+            let same =
+                first.view().is_some_and(|v| v.same_place(view)) && first.encoding == t.encoding;
             same.then_some(*offset)
         });
         let offset = match (alias, t.view()) {
@@ -157,7 +166,8 @@ fn check_names(
     placements: &[Placement],
 ) -> Result<(), Error> {
     let tensors = placements.iter().map(|p| &container.tensors[p.tensor].name);
-    let names = sizevars.iter().map(|(n, _)| n).chain(metadata.iter().map(|(k, _)| k)).chain(tensors);
+    let names =
+        sizevars.iter().map(|(n, _)| n).chain(metadata.iter().map(|(k, _)| k)).chain(tensors);
     let bad: Vec<_> = names.filter(|n| !is_plain(n)).map(|n| format!("{n:?}")).collect();
     if bad.is_empty() {
         return Ok(());

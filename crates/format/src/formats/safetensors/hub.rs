@@ -97,18 +97,24 @@ pub(super) fn pack(
     container: &Container,
     stored: &[Stored],
 ) -> Option<(String, Vec<(String, View)>)> {
+    let tensors = hub_tensors(container, stored);
+    let origin = container.origin.as_ref().map_or(container.format, |o| &o.format);
+    let needed = origin != "safetensors"
+        || container.metadata.iter().any(|(_, v)| v.as_text().is_none())
+        || !tensors.is_empty()
+        || !container.sizevars.is_empty()
+        || !container.attachments.is_empty()
+        || container.vocabulary.is_some()
+        || container.records.is_some();
+    if !needed {
+        return None;
+    }
     let mut packer = Packer { parts: serde_json::Map::new(), inline: 0, tensors: Vec::new() };
-    let typed = container.metadata.iter().any(|(_, v)| v.as_text().is_none());
-    let foreign = container.format != "safetensors" || container.origin.is_some();
-    if typed || foreign {
-        let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(v));
-        packer.part("metadata", &container.metadata.iter().map(entry).collect::<Vec<_>>());
-    }
+    let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(v));
+    packer.part("metadata", &container.metadata.iter().map(entry).collect::<Vec<_>>());
     packer.part("sizevars", &container.sizevars);
-    packer.part("tensors", &hub_tensors(container, stored));
-    if foreign {
-        packer.part("order", &container.tensors.iter().map(|t| &t.name).collect::<Vec<_>>());
-    }
+    packer.part("tensors", &tensors);
+    packer.part("order", &container.tensors.iter().map(|t| &t.name).collect::<Vec<_>>());
     if let Some(v) = &container.vocabulary {
         let tokens = v.tokens().map(|t| t.into_owned()).collect();
         packer.part("vocabulary", &Some(HubVocabulary { tokens, special: v.special.clone() }));
@@ -117,9 +123,6 @@ pub(super) fn pack(
     packer.part("attachments", &attachments);
     if let Some(r) = &container.records {
         packer.part("records", &String::from_utf8_lossy(r.document()));
-    }
-    if packer.parts.is_empty() && !foreign {
-        return None;
     }
     let own = || Origin {
         format: container.format.to_owned(),

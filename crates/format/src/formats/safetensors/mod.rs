@@ -12,9 +12,9 @@ mod write;
 
 pub(super) use header::DTYPES_HELD;
 pub(super) use read::tensors_of;
-pub(super) use rules::check_values;
 pub(super) use shards::read_index;
 
+use super::values::check_finite;
 use super::{Format, FormatInfo, Stop, Sureness};
 use crate::model::{Container, Holds, Keeps, Plan};
 use crate::wire::Findings;
@@ -86,7 +86,7 @@ impl Format for Safetensors {
     }
 
     fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        check_values(container, findings);
+        check_finite(container, rules::NOT_FINITE, findings);
     }
 
     fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {

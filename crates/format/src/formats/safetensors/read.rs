@@ -48,7 +48,8 @@ fn after_unpacking(container: &mut Container, in_file: &[String]) {
     if let Some(origin) = &container.origin {
         container.layout = format!("single file, carries {} ({})", origin.format, origin.layout);
     }
-    let place: HashMap<_, _> = container.tensors.iter().enumerate().map(|(i, t)| (&t.name, i)).collect();
+    let place: HashMap<_, _> =
+        container.tensors.iter().enumerate().map(|(i, t)| (&t.name, i)).collect();
     container.regions.renumber(|old| match place.get(&in_file[old]) {
         Some(&new) => What::Tensor(new),
         None => What::Structure("part of the weighbridge entry"),

@@ -1,10 +1,6 @@
-//! The numbered rules, and the check of the values.
+//! The numbered rules.
 
-use crate::model::Container;
 use crate::rules;
-use crate::wire::{Findings, to_len};
-use rayon::prelude::*;
-use weighbridge_codec::scan;
 
 rules! {
     CUT_SHORT "ST-01" Error "the file ends too early";
@@ -19,28 +15,4 @@ rules! {
     INDEX "ST-10" Error "the index of shards is malformed";
     SHARD "ST-11" Error "a shard does not hold what the index says";
     PADDING "ST-12" Warning "the data does not start at a multiple of 8";
-}
-
-/// The first NaN or infinity of each tensor that has one.
-pub(in super::super) fn check_values(container: &Container, findings: &mut Findings) {
-    let bad = container.tensors.par_iter().filter_map(|tensor| {
-        let at = scan::first_non_finite(
-            tensor.encoding.stored(),
-            tensor.view()?,
-            to_len(tensor.count()),
-        )?;
-        Some((tensor, at as u64))
-    });
-    for (tensor, at) in bad.collect::<Vec<_>>() {
-        let start =
-            tensor.view().map_or(0, |v| v.span().start) + at * tensor.encoding.stored().bits() / 8;
-        let value = tensor.scalar(at).map_or(f64::NAN, |s| s.to_f64());
-        findings.push(
-            NOT_FINITE
-                .at(start..start + tensor.encoding.stored().bits().div_ceil(8))
-                .field(format!("tensor {:?}", tensor.name))
-                .expected("finite numbers")
-                .found(format!("{value} at index {at}")),
-        );
-    }
 }

@@ -93,7 +93,7 @@ pub(super) fn plan(
         add(&name, DType::U8, &shape, Piece::View(view))?;
     }
     let mut text = serde_json::Value::Object(entries).to_string();
-    while text.len() % 8 != 0 {
+    while !text.len().is_multiple_of(8) {
         text.push(' ');
     }
     if text.len() as u64 > header::LONGEST {

@@ -1,0 +1,69 @@
+//! NumPy's `.npy`: one array behind a header that is a Python dict.
+//!
+//! Versions 1.0, 2.0 and 3.0 are read; what `numpy.save` writes is written, byte for byte. See
+//! docs/formats/npy.md.
+
+mod header;
+mod literal;
+mod read;
+mod rules;
+mod write;
+
+use super::values::check_finite;
+use super::{Format, FormatInfo, Stop, Sureness};
+use crate::model::{Container, Holds, Keeps, Plan};
+use crate::wire::Findings;
+use crate::{Error, Input, Options};
+
+pub(super) struct Npy;
+
+static INFO: FormatInfo = FormatInfo {
+    id: "npy",
+    name: "NumPy .npy",
+    summary: "one array of numbers, as numpy.save writes it",
+    extensions: &["npy"],
+    writes: true,
+    holds: Holds {
+        dtypes: header::HELD,
+        scaled: |_| false,
+        rank: (0, 32),
+        single: true,
+        metadata: Keeps::Nothing,
+        sizevars: false,
+        vocabulary: false,
+        attachments: false,
+        declared: false,
+        records: false,
+    },
+    options: &[],
+    rules: rules::RULES,
+    declarations: false,
+};
+
+impl Format for Npy {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn probe(&self, input: &Input) -> Sureness {
+        if input.source.bytes().starts_with(&header::MAGIC) {
+            Sureness::Magic
+        } else if INFO.extensions.contains(&input.extension().as_str()) {
+            Sureness::Name
+        } else {
+            Sureness::No
+        }
+    }
+
+    fn read(&self, input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop> {
+        read::read(input)
+    }
+
+    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
+        check_finite(container, rules::NOT_FINITE, findings);
+    }
+
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(container, options, &INFO)
+    }
+}

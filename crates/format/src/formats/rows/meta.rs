@@ -1,0 +1,243 @@
+//! `meta.json`: reading it without keeping its records, and writing one.
+
+use super::Kind;
+use super::rules::*;
+use crate::model::{Piece, Records};
+use crate::source::Source;
+use crate::wire::{Finding, Findings, Span};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Its name, beside the file of rows.
+pub(super) const NAME: &str = "meta.json";
+const VERSION_WRITTEN: &str = "1.0";
+const RE_EXPORT: &str = "re-export embeddings using export_for_browser.py";
+/// The members that have a meaning of their own; others are carried along.
+const MEMBERS: [&str; 4] = ["version", "quantization", "shape", "records"];
+
+/// What a `meta.json` says.
+#[derive(Debug)]
+pub(super) struct Meta {
+    pub layout: String,
+    pub shape: Option<[u64; 2]>,
+    pub records: Records,
+}
+
+/// The members as they stand there. The records are passed over.
+#[derive(Default, Deserialize)]
+struct Members<'a> {
+    #[serde(borrow)]
+    version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    quantization: Option<&'a RawValue>,
+    #[serde(borrow)]
+    shape: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct Quantization<'a> {
+    #[serde(borrow)]
+    dtype: Option<&'a RawValue>,
+    #[serde(borrow)]
+    scale_factor: Option<&'a RawValue>,
+}
+
+impl Meta {
+    pub(super) fn parse(
+        source: &Source,
+        kind: Kind,
+        findings: &mut Findings,
+    ) -> Result<Meta, Box<Finding>> {
+        let (text, whole) = (source.bytes(), 0..source.len());
+        if text.trim_ascii_start().starts_with(b"[") {
+            return Err(Box::new(
+                RETIRED
+                    .at(whole)
+                    .field(NAME)
+                    .expected("an object with version, quantization, shape and records")
+                    .found("a bare array")
+                    .hint("the values are float16; re-export them with packages/mtg-image-db/export_for_browser.py, which writes embeddings.i8bin and a new meta.json (see SPEC.md there, sections 6.2.1-6.2.2)"),
+            ));
+        }
+        let malformed = |e: serde_json::Error| {
+            let finding = META.at(whole.clone()).field(NAME).found(e);
+            finding
+                .expected("an object with version, quantization, shape and records")
+                .hint("repair it, or move it away and give --dim")
+        };
+        let view = source.view(whole.clone()).ok_or_else(|| META.at(whole.clone()))?;
+        let records = Records::parse(view).map_err(malformed)?;
+        let members: Members = serde_json::from_slice(text).map_err(malformed)?;
+        let layout = read_version(members.version, &whole, findings);
+        read_quantization(members.quantization, kind, &whole, findings)?;
+        let shape = match members.shape {
+            Some(raw) => Some(read_shape(raw).ok_or_else(|| {
+                let finding = META.at(whole.clone()).field("meta.json \"shape\"");
+                finding.expected("[rows, values in a row]").found(raw)
+            })?),
+            None => {
+                findings.push(lacks("shape", &whole));
+                None
+            }
+        };
+        Ok(Meta { layout, shape, records })
+    }
+}
+
+fn lacks(field: &str, whole: &Span) -> Finding {
+    INCOMPLETE.at(whole.clone()).field(format!("meta.json {field:?}"))
+}
+
+/// The version, as the name of the layout.
+fn read_version(raw: Option<&RawValue>, whole: &Span, findings: &mut Findings) -> String {
+    let Some(raw) = raw else {
+        findings.push(lacks("version", whole).hint("older exports have none; it is taken for 1.0"));
+        return "no version".to_owned();
+    };
+    let version: String = serde_json::from_str(raw.get()).unwrap_or_default();
+    if version != VERSION_WRITTEN {
+        let finding = VERSION.at(whole.clone()).field("meta.json \"version\"");
+        findings.push(finding.expected(format!("{VERSION_WRITTEN:?}")).found(raw));
+        return "unknown version".to_owned();
+    }
+    format!("version {version}")
+}
+
+fn read_quantization(
+    raw: Option<&RawValue>,
+    kind: Kind,
+    whole: &Span,
+    findings: &mut Findings,
+) -> Result<(), Box<Finding>> {
+    let Some(raw) = raw else {
+        findings.push(lacks("quantization", whole));
+        return Ok(());
+    };
+    let parsed = raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()));
+    let Some(Ok(Quantization { dtype, scale_factor })) = parsed else {
+        let finding = META.at(whole.clone()).field("meta.json \"quantization\"");
+        return Err(Box::new(finding.expected("an object with dtype and scale_factor").found(raw)));
+    };
+    match dtype {
+        None => findings.push(lacks("quantization.dtype", whole)),
+        Some(raw) if is_text(raw, kind.type_name()) => {}
+        Some(raw) => {
+            let other = [Kind::I8, Kind::F32].into_iter().find(|k| is_text(raw, k.type_name()));
+            let hint = match other {
+                Some(other) => format!("--from {} reads such a file", other.info().id),
+                None => RE_EXPORT.to_owned(),
+            };
+            findings.push(
+                QUANTIZATION
+                    .at(whole.clone())
+                    .field("meta.json \"quantization.dtype\"")
+                    .expected(format!("{:?}", kind.type_name()))
+                    .found(raw)
+                    .hint(hint),
+            );
+        }
+    }
+    match scale_factor {
+        None => findings.push(lacks("quantization.scale_factor", whole)),
+        Some(raw) if is_number(raw, kind.scale_factor()) => {}
+        Some(raw) => findings.push(
+            QUANTIZATION
+                .at(whole.clone())
+                .field("meta.json \"quantization.scale_factor\"")
+                .expected(kind.scale_factor())
+                .found(raw)
+                .hint(RE_EXPORT),
+        ),
+    }
+    Ok(())
+}
+
+fn is_text(raw: &RawValue, text: &str) -> bool {
+    serde_json::from_str::<String>(raw.get()).is_ok_and(|t| t == text)
+}
+
+fn is_number(raw: &RawValue, number: f64) -> bool {
+    short(raw).and_then(|text| serde_json::from_str::<f64>(text).ok()) == Some(number)
+}
+
+fn read_shape(raw: &RawValue) -> Option<[u64; 2]> {
+    short(raw).and_then(|text| serde_json::from_str(text).ok())
+}
+
+/// The text of a number or two. Of a longer one, serde's error would be a multiple of its length.
+fn short(raw: &RawValue) -> Option<&str> {
+    Some(raw.get()).filter(|text| text.len() <= 1024)
+}
+
+/// Whether a document says of itself what is going to be written.
+fn agrees(document: &[u8], kind: Kind, shape: [u64; 2]) -> bool {
+    if !document.trim_ascii_start().starts_with(b"{") {
+        return false;
+    }
+    let Ok(members) = serde_json::from_slice::<Members>(document) else { return false };
+    let quantization = members.quantization.filter(|raw| raw.get().starts_with('{'));
+    let quantization: Option<Quantization> =
+        quantization.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    quantization.is_some_and(|q| {
+        q.dtype.is_some_and(|raw| is_text(raw, kind.type_name()))
+            && q.scale_factor.is_none_or(|raw| is_number(raw, kind.scale_factor()))
+    }) && members.shape.and_then(read_shape) == Some(shape)
+}
+
+/// What stands in the records of a written `meta.json`.
+pub(super) enum About<'a> {
+    /// Nothing is known of the rows.
+    Nothing,
+    Records(&'a Records),
+    /// The word of each row.
+    Words(&'a crate::Vocabulary),
+}
+
+/// The `meta.json` of rows: as it was where that is still true, else made anew in the style of
+/// Python's `json.dumps(..., ensure_ascii=False)`.
+pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool) -> Piece {
+    let mut others: BTreeMap<String, &RawValue> = BTreeMap::new();
+    if let About::Records(records) = rows {
+        let document = records.document();
+        if may_stay && agrees(document, kind, shape) {
+            return Piece::View(document.clone());
+        }
+        others = serde_json::from_slice(document).unwrap_or_default();
+        others.retain(|key, _| !MEMBERS.contains(&key.as_str()));
+    }
+    let (scale, note) = match kind {
+        Kind::I8 => ("127", "divide by 127"),
+        Kind::F32 => ("1.0", "values as they are"),
+    };
+    let mut text = format!(
+        "{{\"version\": \"{VERSION_WRITTEN}\", \"quantization\": {{\"dtype\": \"{}\", \"scale_factor\": {scale}, \"original_dtype\": \"float32\", \"note\": \"{note}\"}}, \"shape\": [{}, {}]",
+        kind.type_name(),
+        shape[0],
+        shape[1]
+    );
+    for (key, value) in others {
+        text.push_str(&format!(", {}: {}", quoted(&key), value.get()));
+    }
+    text.push_str(", \"records\": [");
+    let mut separator = "";
+    let mut add = |record: &str| {
+        text.push_str(separator);
+        text.push_str(record);
+        separator = ", ";
+    };
+    match rows {
+        About::Nothing => (0..shape[0]).for_each(|_| add("{}")),
+        About::Records(records) => records.items().iter().for_each(|r| add(r.get())),
+        About::Words(words) => {
+            words.tokens().for_each(|word| add(&format!("{{\"word\": {}}}", quoted(&word))));
+        }
+    }
+    text.push_str("]}");
+    Piece::Bytes(text.into_bytes())
+}
+
+/// A JSON string; serde_json escapes exactly what Python does.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

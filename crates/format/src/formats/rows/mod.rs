@@ -1,0 +1,200 @@
+//! `.i8bin` and `.f32bin`: rows of embeddings without a header, described by a `meta.json` beside
+//! them. See docs/formats/i8bin.md.
+
+mod meta;
+mod quantize;
+mod read;
+mod rules;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use super::{Format, FormatInfo, Stop, Sureness};
+use crate::model::{Container, Encoding, Holds, Keeps, Plan, Scaled, Scaling};
+use crate::wire::Findings;
+use crate::{Error, Input, OptionSpec, Options};
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+pub(super) struct I8Bin;
+pub(super) struct F32Bin;
+
+/// Which of the two formats; all that sets them apart is said here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    I8,
+    F32,
+}
+
+impl Kind {
+    const fn info(self) -> &'static FormatInfo {
+        match self {
+            Kind::I8 => &I8_INFO,
+            Kind::F32 => &F32_INFO,
+        }
+    }
+
+    /// The type of the stored values.
+    const fn stored(self) -> DType {
+        match self {
+            Kind::I8 => DType::I8,
+            Kind::F32 => DType::F32,
+        }
+    }
+
+    fn encoding(self) -> Encoding {
+        match self {
+            Kind::I8 => Encoding::Scaled(Arc::new(CODES)),
+            Kind::F32 => Encoding::Plain(DType::F32),
+        }
+    }
+
+    /// What `meta.json` calls the type.
+    const fn type_name(self) -> &'static str {
+        match self {
+            Kind::I8 => "int8",
+            Kind::F32 => "float32",
+        }
+    }
+
+    /// `scale_factor` of `meta.json`.
+    const fn scale_factor(self) -> f64 {
+        match self {
+            Kind::I8 => 127.0,
+            Kind::F32 => 1.0,
+        }
+    }
+}
+
+/// Codes of -127..127; a value is its code divided by 127.
+const CODES: Scaled = Scaled { codes: DType::I8, scaling: Scaling::Divisor(127.0) };
+
+const DIM: OptionSpec = OptionSpec {
+    name: "dim",
+    value: "N",
+    choices: &[],
+    help: "i8bin, f32bin: values in a row; default is what meta.json says, or 512",
+    reading: true,
+};
+
+const RENORMALIZE: OptionSpec = OptionSpec {
+    name: "renormalize",
+    value: "",
+    choices: &[],
+    help: "i8bin, f32bin: divide every row by its norm after reading it",
+    reading: true,
+};
+
+const NORMALIZE: OptionSpec = OptionSpec {
+    name: "normalize",
+    value: "",
+    choices: &[],
+    help: "i8bin, f32bin: divide every row by its norm before writing it",
+    reading: false,
+};
+
+const ROUNDING: OptionSpec = OptionSpec {
+    name: "rounding",
+    value: "HOW",
+    choices: &["nearest", "truncate", "nearest-norm"],
+    help: "i8bin: round to the nearest code (default), toward zero as the original exporter does, or so that norms stay within 0.992..1.008",
+    reading: false,
+};
+
+const HOLDS: Holds = Holds {
+    dtypes: &[],
+    scaled: |_| false,
+    rank: (2, 2),
+    single: true,
+    metadata: Keeps::Nothing,
+    sizevars: false,
+    vocabulary: false,
+    attachments: false,
+    declared: false,
+    records: true,
+};
+
+static I8_INFO: FormatInfo = FormatInfo {
+    id: "i8bin",
+    name: "int8 rows .i8bin",
+    summary: "unit vectors as int8 codes, with a meta.json beside them",
+    extensions: &["i8bin"],
+    writes: true,
+    holds: Holds { scaled: |scaled| *scaled == CODES, ..HOLDS },
+    options: &[DIM, RENORMALIZE, NORMALIZE, ROUNDING],
+    rules: rules::RULES,
+    declarations: false,
+};
+
+static F32_INFO: FormatInfo = FormatInfo {
+    id: "f32bin",
+    name: "f32 rows .f32bin",
+    summary: "vectors as f32 values, with a meta.json beside them",
+    extensions: &["f32bin"],
+    writes: true,
+    holds: Holds { dtypes: &[DType::F32], ..HOLDS },
+    options: &[DIM, RENORMALIZE, NORMALIZE],
+    rules: rules::RULES,
+    declarations: false,
+};
+
+/// There is no magic: only the name tells.
+fn probe(kind: Kind, input: &Input) -> Sureness {
+    let named = kind.info().extensions.contains(&input.extension().as_str());
+    if named && !input.is_folder { Sureness::Name } else { Sureness::No }
+}
+
+impl Format for I8Bin {
+    fn info(&self) -> &'static FormatInfo {
+        Kind::I8.info()
+    }
+
+    fn probe(&self, input: &Input) -> Sureness {
+        probe(Kind::I8, input)
+    }
+
+    fn read(
+        &self,
+        input: &Input,
+        options: &Options,
+        findings: &mut Findings,
+    ) -> Result<Container, Stop> {
+        read::read(Kind::I8, input, options, findings)
+    }
+
+    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
+        rules::check_codes(container, input, findings);
+    }
+
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(Kind::I8, container, options)
+    }
+}
+
+impl Format for F32Bin {
+    fn info(&self) -> &'static FormatInfo {
+        Kind::F32.info()
+    }
+
+    fn probe(&self, input: &Input) -> Sureness {
+        probe(Kind::F32, input)
+    }
+
+    fn read(
+        &self,
+        input: &Input,
+        options: &Options,
+        findings: &mut Findings,
+    ) -> Result<Container, Stop> {
+        read::read(Kind::F32, input, options, findings)
+    }
+
+    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
+        rules::check_floats(container, input, findings);
+    }
+
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(Kind::F32, container, options)
+    }
+}

@@ -1,0 +1,148 @@
+//! Bytes to container: where the shape comes from, and whether it fits.
+
+use super::super::Stop;
+use super::Kind;
+use super::meta::{self, Meta};
+use super::quantize::normalize;
+use super::rules::*;
+use crate::model::{Container, Encoding, Tensor};
+use crate::wire::{Finding, Findings, Regions, What, numel, to_len};
+use crate::{Error, Input, Options};
+use rayon::prelude::*;
+use std::io::ErrorKind;
+use std::path::Path;
+use weighbridge_codec::DType;
+
+/// Values in a row when nothing says how many: those of CLIP ViT-B/32.
+const USUAL_DIM: u64 = 512;
+
+pub(super) fn read(
+    kind: Kind,
+    input: &Input,
+    options: &Options,
+    findings: &mut Findings,
+) -> Result<Container, Stop> {
+    let size = input.source.len();
+    let asked = options.count("dim")?;
+    let meta = match input.folder.open(meta::NAME) {
+        Ok(source) => Some(Meta::parse(&source, kind, findings)?),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
+        Err(e) => return Err(Error::io(Path::new(meta::NAME), e).into()),
+    };
+    let said = meta.as_ref().and_then(|m| m.shape);
+    let shape = match (asked, said) {
+        (Some(dim), Some([_, other])) if dim != other => {
+            let finding = OVERRIDDEN.at(0..size).field("meta.json \"shape\"");
+            findings.push(finding.expected(format!("{dim}, as --dim says")).found(other));
+            shape_of_size(kind, size, dim)?
+        }
+        (_, Some(shape)) => check_shape(kind, size, shape)?,
+        (Some(dim), None) => shape_of_size(kind, size, dim)?,
+        (None, None) => {
+            findings.push(
+                DIMENSION
+                    .at(0..size)
+                    .expected("a meta.json beside the file, or --dim")
+                    .found(format!("neither; {USUAL_DIM} is assumed")),
+            );
+            shape_of_size(kind, size, USUAL_DIM)?
+        }
+    };
+    let [rows, dim] = shape;
+    if let Some(count) = meta.as_ref().map(|m| m.records.count()).filter(|&c| c != rows) {
+        findings.push(
+            RECORDS
+                .at(0..size)
+                .field("meta.json \"records\"")
+                .expected(format!("{rows} records, one for each row"))
+                .found(format!("{count} records"))
+                .hint("re-export embeddings using export_for_browser.py"),
+        );
+    }
+    let view = input.source.view(0..size).ok_or_else(|| SHAPE.at(0..size))?;
+    let mut tensor = Tensor::stored("embeddings", kind.encoding(), shape.to_vec(), view);
+    if options.flag("renormalize") {
+        tensor = renormalized(&tensor, dim);
+    }
+    let mut regions = Regions::default();
+    regions.add(0..size, What::Tensor(0));
+    let (layout, records) = match meta {
+        Some(meta) => (meta.layout, Some(meta.records)),
+        None => ("no meta.json".to_owned(), None),
+    };
+    Ok(Container {
+        format: kind.info().id,
+        layout,
+        size,
+        tensors: vec![tensor],
+        records,
+        regions,
+        ..Container::default()
+    })
+}
+
+/// The stated shape, if the file has its size.
+fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Box<Finding>> {
+    let [rows, dim] = shape;
+    let impossible = |expected: &str| {
+        let finding = SHAPE.at(0..size).field("meta.json \"shape\"");
+        Box::new(finding.expected(expected).found(format!("[{rows}, {dim}]")))
+    };
+    if dim == 0 {
+        return Err(impossible("at least one value in a row"));
+    }
+    let bytes = numel(&shape).and_then(|n| kind.stored().byte_len(n));
+    let bytes = bytes.ok_or_else(|| impossible("fewer than 2^64 bytes"))?;
+    if bytes == size {
+        return Ok(shape);
+    }
+    let message = format!(
+        "Embedding file size mismatch: expected {bytes} bytes ({rows} cards × {dim} dims), got {size} bytes."
+    );
+    let as_other = |dtype: DType| numel(&shape).and_then(|n| dtype.byte_len(n)) == Some(size);
+    let hint = if as_other(DType::F16) {
+        "that is the size of float16 values, the retired export; re-export embeddings using export_for_browser.py"
+    } else if as_other(DType::F32) {
+        "that is the size of float32 values; --from f32bin reads them"
+    } else if as_other(DType::I8) {
+        "that is the size of int8 values; --from i8bin reads them"
+    } else {
+        "re-export embeddings using export_for_browser.py"
+    };
+    Err(mismatch(size, message, format!("{bytes} bytes"), hint))
+}
+
+/// As many rows as the file has room for.
+fn shape_of_size(kind: Kind, size: u64, dim: u64) -> Result<[u64; 2], Box<Finding>> {
+    let width = kind.stored().byte_len(dim).filter(|&w| w > 0);
+    if let Some(width) = width.filter(|w| size.is_multiple_of(*w)) {
+        return Ok([size / width, dim]);
+    }
+    let message = format!(
+        "Embedding file size mismatch: {size} bytes are no whole number of rows of {dim} values."
+    );
+    let width = width.map_or_else(|| "too many".to_owned(), |w| w.to_string());
+    let hint = "--dim gives the number of values in a row";
+    Err(mismatch(size, message, format!("a multiple of {width} bytes"), hint))
+}
+
+fn mismatch(size: u64, message: String, expected: String, hint: &str) -> Box<Finding> {
+    let finding = SIZE.at(0..size).message(message).expected(expected);
+    Box::new(finding.found(format!("{size} bytes")).hint(hint))
+}
+
+/// The values with every row divided by its norm. They are no codes any more.
+fn renormalized(tensor: &Tensor, dim: u64) -> Tensor {
+    let bytes = to_len(DType::F32.byte_len(tensor.count()).unwrap_or(0));
+    let mut out = vec![0; bytes];
+    out.par_chunks_mut(to_len(dim).saturating_mul(4)).enumerate().for_each(|(row, out)| {
+        let mut values = tensor.values_f32(row as u64 * dim, to_len(dim));
+        normalize(&mut values);
+        for (slot, value) in out.chunks_exact_mut(4).zip(values) {
+            slot.copy_from_slice(&value.to_le_bytes());
+        }
+    });
+    let encoding = Encoding::Plain(DType::F32);
+    let view = crate::source::View::owned(out);
+    Tensor::stored(tensor.name.clone(), encoding, tensor.shape.clone(), view)
+}

@@ -1,0 +1,280 @@
+//! The numbered rules of both formats, and the checks that need the data.
+
+use super::super::values::map_all;
+use super::quantize::{NORMS, norm_of_codes};
+use crate::model::{BLOCK, Container};
+use crate::wire::{Findings, Span, to_len};
+use crate::{Input, rules};
+use weighbridge_codec::{DType, scan};
+
+rules! {
+    SIZE "I8-01" Error "Embedding file size mismatch";
+    SHAPE "I8-02" Error "impossible shape";
+    DIMENSION "I8-03" Warning "nothing says how many values a row has";
+    OVERRIDDEN "I8-04" Warning "--dim is not what meta.json says";
+    META "I8-05" Error "meta.json is malformed";
+    RETIRED "I8-06" Error "meta.json is that of the retired float16 export";
+    INCOMPLETE "I8-07" Warning "meta.json lacks a field";
+    VERSION "I8-08" Warning "unknown version of meta.json";
+    QUANTIZATION "I8-09" Error "meta.json describes another kind of values";
+    RECORDS "I8-10" Error "the number of records is not the number of rows";
+    RANGE "I8-11" Error "Invalid int8 value";
+    NEAR_NORM "I8-12" Warning "L2 norms are slightly out of the expected range";
+    TRUNCATED "I8-13" Warning "all rows are shrunk alike: the values were truncated, not rounded";
+    NORM "I8-14" Error "L2 norm out of expected range";
+    NOT_FINITE "I8-15" Error "a value is not a finite number";
+    ZERO_ROW "I8-16" Warning "a row is all zeros";
+}
+
+/// Rows this close to 1 come from rounding; others do not.
+const NEAR: std::ops::RangeInclusive<f64> = 0.98..=1.02;
+/// Truncated rows of one file have norms this close to their mean.
+const SPREAD: f64 = 0.03;
+/// Rows that are named one by one.
+const NAMED: usize = 10;
+
+/// Rows out of order: the first few by number, and how many there are.
+#[derive(Default)]
+struct Rows<T> {
+    named: Vec<(u64, T)>,
+    count: u64,
+}
+
+impl<T> Rows<T> {
+    fn add(&mut self, row: u64, what: T) {
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push((row, what));
+        }
+    }
+
+    fn join(&mut self, later: Rows<T>) {
+        self.count += later.count;
+        self.named.extend(later.named);
+        self.named.truncate(NAMED);
+    }
+}
+
+/// What the norms of some rows are like.
+struct Norms {
+    rows: u64,
+    sum: f64,
+    low: f64,
+    high: f64,
+    /// Every row could be a unit vector whose components were cut off behind the point.
+    like_truncated: bool,
+    /// Out of the range, but near it: how many, and the row that is farthest off.
+    near: u64,
+    worst: Option<(u64, f64)>,
+    far: Rows<f64>,
+}
+
+impl Norms {
+    const NONE: Norms = Norms {
+        rows: 0,
+        sum: 0.0,
+        low: f64::INFINITY,
+        high: 0.0,
+        like_truncated: true,
+        near: 0,
+        worst: None,
+        far: Rows { named: Vec::new(), count: 0 },
+    };
+
+    fn of(codes: &[u8], dim: usize, first: u64) -> Norms {
+        let mut all = Norms::NONE;
+        for (row, codes) in (first..).zip(codes.chunks_exact(dim)) {
+            let norm = norm_of_codes(codes);
+            all.add(row, norm, norm < *NORMS.start() && could_be_truncated(codes));
+        }
+        all
+    }
+
+    fn add(&mut self, row: u64, norm: f64, like_truncated: bool) {
+        self.rows += 1;
+        self.sum += norm;
+        self.low = self.low.min(norm);
+        self.high = self.high.max(norm);
+        self.like_truncated &= like_truncated;
+        if !NEAR.contains(&norm) {
+            self.far.add(row, norm);
+        } else if !NORMS.contains(&norm) {
+            self.near += 1;
+            self.note_worst(Some((row, norm)));
+        }
+    }
+
+    fn note_worst(&mut self, other: Option<(u64, f64)>) {
+        let off = |worst: Option<(u64, f64)>| worst.map_or(0.0, |(_, n)| (n - 1.0).abs());
+        if off(other) > off(self.worst) {
+            self.worst = other;
+        }
+    }
+
+    fn join(mut self, later: Norms) -> Norms {
+        self.rows += later.rows;
+        self.sum += later.sum;
+        self.low = self.low.min(later.low);
+        self.high = self.high.max(later.high);
+        self.like_truncated &= later.like_truncated;
+        self.near += later.near;
+        self.note_worst(later.worst);
+        self.far.join(later.far);
+        self
+    }
+
+    /// All rows are below the range, by about the same, and by what truncating can do.
+    #[allow(clippy::cast_precision_loss)]
+    fn shrunk_alike(&self) -> bool {
+        let mean = self.sum / self.rows.max(1) as f64;
+        self.like_truncated
+            && self.high < *NORMS.start()
+            && self.high - mean <= SPREAD
+            && mean - self.low <= SPREAD
+    }
+}
+
+/// A component of code `q` was at most `|q| + 1` before it was truncated; so a row can come from a
+/// unit vector only if its norm with those is 1 or more.
+fn could_be_truncated(codes: &[u8]) -> bool {
+    let most: u64 = codes
+        .iter()
+        .map(|c| u64::from(c.cast_signed().unsigned_abs()) + 1)
+        .map(|most| most * most)
+        .sum();
+    codes.iter().any(|&c| c != 0) && most >= 127 * 127
+}
+
+/// The codes of an i8bin file: their range and the norms of their rows.
+pub(super) fn check_codes(container: &Container, input: &Input, findings: &mut Findings) {
+    let codes = input.source.bytes();
+    check_range(codes, findings);
+    let Some(dim) = container.rows().map(|r| to_len(r.dim)).filter(|&d| d > 0) else { return };
+    let per_block = (BLOCK / dim).max(1);
+    let chunks = codes.chunks(per_block.saturating_mul(dim)).enumerate().collect();
+    let block = |(i, block): (usize, &[u8])| Norms::of(block, dim, i as u64 * per_block as u64);
+    let blocks = map_all(chunks, codes.len() as u64, block);
+    let norms = blocks.into_iter().fold(Norms::NONE, Norms::join);
+    report_norms(&norms, dim as u64, findings);
+}
+
+fn check_range(codes: &[u8], findings: &mut Findings) {
+    const OUTSIDE: u8 = 0x80;
+    let Some(index) = codes.iter().position(|&c| c == OUTSIDE) else { return };
+    let more = codes.iter().skip(index + 1).filter(|&&c| c == OUTSIDE).count();
+    let found = match more {
+        0 => format!("-128 at index {index}"),
+        _ => format!("-128 at index {index}, and {more} more"),
+    };
+    let at = index as u64;
+    let message =
+        format!("Invalid int8 value at index {index}: -128. Values must be in range [-127, 127].");
+    findings.push(
+        RANGE
+            .at(at..at + 1)
+            .message(message)
+            .expected("-127..127")
+            .found(found)
+            .hint("file may be corrupted or not in int8 format"),
+    );
+}
+
+fn report_norms(norms: &Norms, dim: u64, findings: &mut Findings) {
+    let span = |row: u64| row * dim..(row + 1) * dim;
+    let range = format!("{}..{}", NORMS.start(), NORMS.end());
+    if norms.far.count > 0 && norms.shrunk_alike() {
+        findings.push(
+            TRUNCATED
+                .at(0..norms.rows * dim)
+                .field(format!("{} rows", norms.rows))
+                .expected(format!("L2 norms of {range}"))
+                .found(format!("{:.4}..{:.4}", norms.low, norms.high))
+                .hint("numpy's astype(int8) truncates toward zero; round first (np.rint), or read with --renormalize"),
+        );
+        return;
+    }
+    if let Some((row, norm)) = norms.worst {
+        let hint = if norms.shrunk_alike() {
+            "all rows are too short, as truncating instead of rounding makes them"
+        } else {
+            "rounding does that to a few rows; --rounding nearest-norm writes none such"
+        };
+        findings.push(
+            NEAR_NORM
+                .at(span(row))
+                .message(format!(
+                    "{} of {} rows have an L2 norm slightly out of the expected range",
+                    norms.near, norms.rows
+                ))
+                .field(format!("row {row} is the worst"))
+                .expected(range.clone())
+                .found(format!("{norm:.6}"))
+                .hint(hint),
+        );
+    }
+    for &(row, norm) in &norms.far.named {
+        let hint = if norm == 0.0 {
+            "the row is all zeros: it has no direction"
+        } else {
+            "check that source embeddings were L2-normalized before quantization"
+        };
+        let message = format!(
+            "L2 norm out of expected range: {norm:.6}. Expected approximately 1.0 (within ±0.008). Check quantization parameters."
+        );
+        let finding = NORM.at(span(row)).field(format!("row {row}")).message(message);
+        findings.push(finding.expected(range.clone()).found(format!("{norm:.6}")).hint(hint));
+    }
+    report_rest(NORM, &norms.far, norms.rows * dim, findings);
+}
+
+/// One finding for the rows that were not named one by one.
+fn report_rest<T>(rule: crate::wire::Rule, rows: &Rows<T>, end: u64, findings: &mut Findings) {
+    let rest = rows.count - rows.named.len() as u64;
+    if rest > 0 {
+        let last = rows.named.last().map_or(0, |(row, _)| *row);
+        findings.push(rule.at(0..end).field(format!("{rest} more rows behind row {last}")));
+    }
+}
+
+/// The values of an f32bin file: finite, and rows that have a direction.
+pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut Findings) {
+    let bytes = input.source.bytes();
+    let dim = container.rows().map(|r| to_len(r.dim)).filter(|&d| d > 0);
+    let Some((dim, width)) = dim.and_then(|d| Some((d, d.checked_mul(4)?))) else { return };
+    let per_block = (BLOCK / dim).max(1);
+    let block = |(i, block): (usize, &[u8])| {
+        let (mut bad, mut zero) = (Rows::default(), Rows::default());
+        for (row, bytes) in (i as u64 * per_block as u64..).zip(block.chunks_exact(width)) {
+            if let Some(column) = scan::first_non_finite(DType::F32, bytes, dim) {
+                bad.add(row, column);
+            } else if bytes.chunks_exact(4).all(|v| matches!(v, [0, 0, 0, 0 | 0x80])) {
+                zero.add(row, ());
+            }
+        }
+        (bad, zero)
+    };
+    let chunks = bytes.chunks(per_block.saturating_mul(width)).enumerate().collect();
+    let blocks = map_all(chunks, bytes.len() as u64, block);
+    let (mut bad, mut zero) = (Rows::default(), Rows::default());
+    for (b, z) in blocks {
+        bad.join(b);
+        zero.join(z);
+    }
+    let span = |row: u64| -> Span { row * width as u64..(row + 1) * width as u64 };
+    for &(row, column) in &bad.named {
+        let index = row * dim as u64 + column as u64;
+        let value = container.tensors.first().and_then(|t| t.scalar(index));
+        findings.push(
+            NOT_FINITE
+                .at(index * 4..index * 4 + 4)
+                .field(format!("row {row}, column {column}"))
+                .expected("finite numbers")
+                .found(value.map_or(f64::NAN, |v| v.to_f64())),
+        );
+    }
+    report_rest(NOT_FINITE, &bad, bytes.len() as u64, findings);
+    for &(row, ()) in &zero.named {
+        findings.push(ZERO_ROW.at(span(row)).field(format!("row {row}")));
+    }
+    report_rest(ZERO_ROW, &zero, bytes.len() as u64, findings);
+}

@@ -1,0 +1,365 @@
+//! Both formats from end to end, in memory.
+
+use super::quantize::tests::unit_rows;
+use super::{F32Bin, I8Bin};
+use crate::formats::{Format, check, open, read};
+use crate::model::{Encoding, Plan, Records, Tensor, Vocabulary};
+use crate::sink::to_memory;
+use crate::{Container, Error, Findings, Input, Options, Severity, View};
+use weighbridge_codec::DType;
+
+fn input(name: &str, bytes: &[u8], meta: Option<&str>) -> Input {
+    let beside = meta.map(|m| ("meta.json".to_owned(), m.as_bytes().to_vec()));
+    Input::in_memory(name, bytes.to_vec(), beside.into_iter().collect())
+}
+
+fn meta(kind: &str, rows: usize, dim: usize) -> String {
+    let (dtype, scale) = if kind == "i8bin" { ("int8", "127") } else { ("float32", "1.0") };
+    format!(
+        "{{\"version\": \"1.0\", \"quantization\": {{\"dtype\": \"{dtype}\", \"scale_factor\": {scale}}}, \"shape\": [{rows}, {dim}], \"records\": [{}]}}",
+        vec!["{\"n\":1}"; rows].join(",")
+    )
+}
+
+fn matrix(rows: &[Vec<f32>]) -> Container {
+    let bytes = rows.iter().flatten().flat_map(|v| v.to_le_bytes()).collect();
+    let shape = vec![rows.len() as u64, rows.first().map_or(4, Vec::len) as u64];
+    let encoding = Encoding::Plain(DType::F32);
+    let tensor = Tensor::stored("x", encoding, shape, View::owned(bytes));
+    Container { format: "npy", tensors: vec![tensor], ..Container::default() }
+}
+
+fn files(plan: &Plan) -> (Vec<u8>, String) {
+    let mut files = to_memory(plan).unwrap();
+    assert_eq!(files[1].0.as_deref(), Some("meta.json"));
+    (files.remove(0).1, String::from_utf8(files.remove(0).1).unwrap())
+}
+
+fn rules(findings: &Findings) -> Vec<&'static str> {
+    findings.list().iter().map(|f| f.rule).collect()
+}
+
+fn structure(input: &Input, options: &Options) -> Vec<&'static str> {
+    rules(&read(input, options).unwrap().2)
+}
+
+/// What `verify` says of rows of codes.
+fn verify(rows: &[Vec<i8>]) -> Findings {
+    let bytes: Vec<u8> = rows.iter().flatten().map(|c| c.cast_unsigned()).collect();
+    let text = meta("i8bin", rows.len(), rows[0].len());
+    check(&input("x.i8bin", &bytes, Some(&text)), &Options::default(), false).unwrap().1
+}
+
+fn scaled(scale: f32, how: fn(f32) -> f32) -> Vec<Vec<i8>> {
+    let code = |v: &f32| how(v * 127.0 * scale) as i8;
+    unit_rows(40, 512, 1).iter().map(|row| row.iter().map(code).collect()).collect()
+}
+
+#[test]
+fn the_shape_comes_from_dim_then_meta_then_habit() {
+    let none = Options::default();
+    let dim = |n: &str| Options::default().with("dim", n);
+    let text = meta("i8bin", 4, 6);
+    let with = input("x.i8bin", &[1; 24], Some(&text));
+    let container = open(&with, &none).unwrap();
+    assert_eq!(
+        (container.tensors[0].shape.as_slice(), container.layout.as_str()),
+        (&[4, 6][..], "version 1.0")
+    );
+    assert_eq!(&**container.records.unwrap().document(), text.as_bytes());
+    assert_eq!(structure(&with, &none), [""; 0]);
+    assert_eq!(structure(&with, &dim("6")), [""; 0]);
+    // A different width: said, and the records do not fit any more.
+    assert_eq!(structure(&with, &dim("3")), ["I8-04", "I8-10"]);
+    assert_eq!(structure(&with, &dim("7")), ["I8-04", "I8-01"]);
+    assert!(matches!(open(&with, &dim("0")), Err(Error::Refused { .. })));
+
+    let alone = input("x.i8bin", &[1; 1024], None);
+    assert_eq!(structure(&alone, &none), ["I8-03"]);
+    assert_eq!(open(&alone, &none).unwrap().tensors[0].shape, [2, 512]);
+    let container = open(&alone, &dim("256")).unwrap();
+    assert_eq!(
+        (container.tensors[0].shape.as_slice(), container.layout.as_str()),
+        (&[4, 256][..], "no meta.json")
+    );
+    assert_eq!(structure(&input("x.i8bin", &[1; 1000], None), &none), ["I8-03", "I8-01"]);
+    assert_eq!(structure(&input("x.f32bin", &[1; 20], None), &dim("5")), [""; 0]);
+    assert_eq!(
+        structure(&input("x.f32bin", &[1; 21], None), &dim(&u64::MAX.to_string())),
+        ["I8-01"]
+    );
+}
+
+#[test]
+fn sizes_are_the_specifications() {
+    let text = meta("i8bin", 4, 6);
+    let found = |size: usize| {
+        let input = input("x.i8bin", &vec![1; size], Some(&text));
+        read(&input, &Options::default()).unwrap().2.into_list().remove(0)
+    };
+    let finding = found(23);
+    assert_eq!(
+        finding.message,
+        "Embedding file size mismatch: expected 24 bytes (4 cards × 6 dims), got 23 bytes."
+    );
+    assert!(finding.hint.contains("export_for_browser.py"));
+    assert!(found(48).hint.contains("float16"));
+    assert!(found(96).hint.contains("f32bin"));
+}
+
+#[test]
+fn meta_json_is_held_against_the_format() {
+    let rules_of = |meta: &str| {
+        structure(&input("x.i8bin", &[1; 4], Some(meta)), &Options::default().with("dim", "2"))
+    };
+    let good = r#"{"version":"1.0","quantization":{"dtype":"int8","scale_factor":127.0},"shape":[2,2],"records":[{},{}]}"#;
+    assert_eq!(rules_of(good), [""; 0]);
+    for (from, to, rule) in [
+        (r#""version":"1.0","#, "", "I8-07"),
+        (r#""version":"1.0""#, r#""version":"3""#, "I8-08"),
+        (r#""version":"1.0""#, r#""version":[1]"#, "I8-08"),
+        (r#""quantization":{"dtype":"int8","scale_factor":127.0},"#, "", "I8-07"),
+        (r#""dtype":"int8","#, "", "I8-07"),
+        (r#","scale_factor":127.0"#, "", "I8-07"),
+        (r#""shape":[2,2],"#, "", "I8-07"),
+        ("int8", "float32", "I8-09"),
+        ("127.0", "128", "I8-09"),
+        (r#"{"dtype":"int8","scale_factor":127.0}"#, r#"["int8", 127]"#, "I8-05"),
+        ("[2,2]", "[2]", "I8-05"),
+        ("[2,2]", "[2,-2]", "I8-05"),
+        ("[2,2]", "[2,2,1]", "I8-05"),
+        ("[2,2]", "[4294967296,4294967296000]", "I8-04"),
+        ("[{},{}]", "[{}]", "I8-10"),
+        (r#","records":[{},{}]"#, "", "I8-10"),
+        ("[{},{}]", "[1,2]", "I8-05"),
+        ("]}", "]", "I8-05"),
+    ] {
+        let broken = good.replacen(from, to, 1);
+        assert_ne!(broken, good);
+        assert_eq!(rules_of(&broken).first(), Some(&rule), "{broken}");
+    }
+    let without_dim = |shape: &str| {
+        let meta = good.replace("[2,2]", shape);
+        structure(&input("x.i8bin", &[1; 4], Some(&meta)), &Options::default())
+    };
+    assert_eq!(without_dim("[4294967296,4294967296000]"), ["I8-02"]);
+    assert_eq!(without_dim("[18446744073709551615,0]"), ["I8-02"]);
+
+    // The retired export is refused, with the way out of it.
+    let retired = input("x.i8bin", &[1; 4], Some(" [{\"name\": \"x\"}]"));
+    let error = open(&retired, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("I8-06") && error.contains("export_for_browser.py"), "{error}");
+}
+
+#[test]
+fn codes_out_of_range_are_errors_with_their_index() {
+    let mut rows = scaled(1.0, f32::round_ties_even);
+    rows[2][3] = -128;
+    let findings = verify(&rows);
+    let finding = findings.first_error().unwrap();
+    assert_eq!((finding.rule, finding.start), ("I8-11", 2 * 512 + 3));
+    assert!(finding.message.starts_with("Invalid int8 value at index 1027: -128."));
+}
+
+#[test]
+fn norms_are_judged_together() {
+    assert!(verify(&scaled(1.0, f32::round_ties_even)).is_clean());
+    // The exporter's cast: one warning, with the range.
+    let truncated = verify(&scaled(1.0, f32::trunc));
+    assert_eq!(rules(&truncated), ["I8-13"]);
+    assert!(truncated.list()[0].found.starts_with("0.9"));
+    assert!(!truncated.has_errors());
+    // Slightly off: one warning that names the worst row.
+    let mut near = scaled(1.0, f32::round_ties_even);
+    near[7] = scaled(1.015, f32::round_ties_even).remove(7);
+    near[9] = scaled(0.987, f32::round_ties_even).remove(9);
+    let findings = verify(&near);
+    assert_eq!(rules(&findings), ["I8-12"]);
+    assert!(findings.list()[0].message.starts_with("2 of 40 rows"));
+    assert!(findings.list()[0].field.starts_with("row "));
+    // One row far off among good ones, truncated ones, and an empty one.
+    for how in [f32::round_ties_even, f32::trunc] {
+        let mut far = scaled(1.0, how);
+        far[5] = vec![0; 512];
+        far[6] = scaled(0.7, how).remove(6);
+        let findings = verify(&far);
+        let errors: Vec<_> =
+            findings.list().iter().filter(|f| f.severity == Severity::Error).collect();
+        assert!(errors.iter().all(|f| f.rule == "I8-14"));
+        assert!(errors.iter().any(|f| f.field == "row 5" && f.hint.contains("zeros")));
+    }
+    // Truncating can't halve a norm: many errors, of which ten are named.
+    let half = verify(&scaled(0.5, f32::round_ties_even));
+    assert_eq!(rules(&half), ["I8-14"; 11]);
+    assert_eq!(half.list()[10].field, "30 more rows behind row 9");
+    let mut empty = vec![vec![0; 20_000]; 3];
+    empty[0][0] = 1;
+    assert_eq!(rules(&verify(&empty)), ["I8-14"; 3]);
+}
+
+#[test]
+fn f32_rows_are_checked_for_numbers_only() {
+    let mut rows = unit_rows(20, 8, 1);
+    rows[3] = vec![0.0; 8];
+    rows[4][1] = f32::INFINITY;
+    rows[5].iter_mut().for_each(|v| *v *= 9.0);
+    let bytes: Vec<u8> = rows.iter().flatten().flat_map(|v| v.to_le_bytes()).collect();
+    let input = input("x.f32bin", &bytes, Some(&meta("f32bin", 20, 8)));
+    let findings = check(&input, &Options::default(), false).unwrap().1;
+    assert_eq!(rules(&findings), ["I8-15", "I8-16"]);
+    assert_eq!(findings.list()[0].field, "row 4, column 1");
+    assert_eq!(findings.list()[1].field, "row 3");
+}
+
+#[test]
+fn what_was_read_is_written_again() {
+    let bytes: Vec<u8> =
+        scaled(1.0, f32::trunc).iter().flatten().map(|c| c.cast_unsigned()).collect();
+    let text = meta("i8bin", 40, 512);
+    let container = open(&input("x.i8bin", &bytes, Some(&text)), &Options::default()).unwrap();
+    let plan = I8Bin.plan(&container, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty() && plan.report.kept == 1);
+    assert_eq!(files(&plan), (bytes.clone(), text.clone()));
+    // Values that were decoded on the way are codes still.
+    let mut travelled = container.clone();
+    let values: Vec<u8> =
+        container.tensors[0].values_f32(0, 40 * 512).iter().flat_map(|v| v.to_le_bytes()).collect();
+    let encoding = Encoding::Plain(DType::F32);
+    travelled.tensors[0] = Tensor {
+        origin: Some(container.tensors[0].encoding.clone()),
+        ..Tensor::stored("embeddings", encoding, vec![40, 512], View::owned(values))
+    };
+    let plan = I8Bin.plan(&travelled, &Options::default().with("rounding", "truncate")).unwrap();
+    assert!(plan.report.losses.is_empty() && plan.report.warnings.len() == 1);
+    assert_eq!(files(&plan), (bytes.clone(), text));
+    // As f32 with a meta.json of its own, and as int8 again, normalized.
+    let (floats, meta) = files(&F32Bin.plan(&container, &Options::default()).unwrap());
+    assert!(meta.starts_with(r#"{"version": "1.0", "quantization": {"dtype": "float32", "scale_factor": 1.0, "original_dtype": "float32", "note": "#));
+    assert!(meta.contains(r#""shape": [40, 512], "records": [{"n":1}, {"n":1}, "#));
+    let container = open(&input("x.f32bin", &floats, Some(&meta)), &Options::default()).unwrap();
+    let error = I8Bin.plan(&container, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("row 0 has norm 0.9") && error.contains("--normalize"), "{error}");
+    // Multiples of 1 / 127 that are stretched a little round down more often than up.
+    let options = Options::default().with("normalize", "true").with("rounding", "nearest-norm");
+    let plan = I8Bin.plan(&container, &options).unwrap();
+    let (codes, meta) = files(&plan);
+    assert!(meta.contains(r#""dtype": "int8", "scale_factor": 127, "#));
+    let input = input("x.i8bin", &codes, Some(&meta));
+    assert!(check(&input, &Options::default(), false).unwrap().1.is_clean());
+}
+
+#[test]
+fn renormalizing_gives_unit_rows() {
+    let bytes: Vec<u8> =
+        scaled(1.0, f32::trunc).iter().flatten().map(|c| c.cast_unsigned()).collect();
+    let input = input("x.i8bin", &bytes, Some(&meta("i8bin", 40, 512)));
+    let container = open(&input, &Options::default().with("renormalize", "true")).unwrap();
+    assert_eq!(container.tensors[0].encoding, Encoding::Plain(DType::F32));
+    for row in 0..40 {
+        let norm = super::quantize::norm(&container.tensors[0].values_f32(row * 512, 512));
+        assert!((norm - 1.0).abs() < 1e-6);
+    }
+    assert!(I8Bin.plan(&container, &Options::default()).is_ok());
+}
+
+#[test]
+fn rows_that_are_no_unit_vectors_are_refused_by_number() {
+    let refused = |row: Vec<f32>, format: &dyn Format, normalize: bool| {
+        let mut rows = unit_rows(300, 4, 1);
+        rows[200] = row;
+        let options = Options::default().with("normalize", normalize.to_string());
+        format.plan(&matrix(&rows), &options).err().map(|e| e.to_string())
+    };
+    let long = vec![1.0, 1.0, 0.0, 0.0];
+    assert!(refused(long.clone(), &I8Bin, false).unwrap().contains("row 200 has norm 1.414214"));
+    assert_eq!(refused(long.clone(), &I8Bin, true), None);
+    assert_eq!(refused(long, &F32Bin, false), None);
+    for normalize in [false, true] {
+        assert!(refused(vec![0.0; 4], &I8Bin, normalize).unwrap().contains("row 200 is all zeros"));
+        for format in [&I8Bin as &dyn Format, &F32Bin] {
+            let error = refused(vec![1.0, 0.0, f32::NAN, 0.0], format, normalize).unwrap();
+            assert!(error.contains("row 200 holds NaN in column 2"), "{error}");
+        }
+    }
+    assert_eq!(refused(vec![0.0; 4], &F32Bin, false), None);
+    assert!(refused(vec![0.0; 4], &F32Bin, true).unwrap().contains("row 200"));
+}
+
+#[test]
+fn precision_and_norms_are_reported() {
+    let rows = unit_rows(400, 512, 1);
+    let plan =
+        I8Bin.plan(&matrix(&rows), &Options::default().with("rounding", "truncate")).unwrap();
+    assert!(plan.report.warnings[0].starts_with("400 of 400 rows"));
+    let loss = &plan.report.losses[0];
+    assert_eq!(loss.what, "precision of tensor \"x\"");
+    assert!(loss.why.starts_with("f32 to i8:scaled: ") && loss.why.contains(" of 204800 values"));
+    let plan =
+        I8Bin.plan(&matrix(&rows), &Options::default().with("rounding", "nearest-norm")).unwrap();
+    assert!(plan.report.warnings.is_empty());
+    let (codes, meta) = files(&plan);
+    let strict = input("x.i8bin", &codes, Some(&meta));
+    assert!(check(&strict, &Options::default(), false).unwrap().1.is_clean());
+    // Nothing changes, nothing is lost.
+    let exact = matrix(&[vec![1.0, 0.0], vec![0.0, -1.0]]);
+    let plan = I8Bin.plan(&exact, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty());
+    assert_eq!(files(&plan).0, [127, 0, 0, 0x81]);
+    assert!(I8Bin.plan(&exact, &Options::default().with("rounding", "up")).is_err());
+}
+
+#[test]
+fn a_made_meta_json_is_the_exporters() {
+    let exact = matrix(&[vec![1.0, 0.0], vec![0.0, -1.0]]);
+    let text =
+        |container: &Container| files(&I8Bin.plan(container, &Options::default()).unwrap()).1;
+    let front = r#"{"version": "1.0", "quantization": {"dtype": "int8", "scale_factor": 127, "original_dtype": "float32", "note": "divide by 127"}, "shape": [2, 2], "#;
+    assert_eq!(text(&exact), format!("{front}\"records\": [{{}}, {{}}]}}"));
+
+    let mut words = exact.clone();
+    words.vocabulary = Some(Vocabulary::from_tokens(["é\"\u{1}", "b"]));
+    assert_eq!(
+        text(&words),
+        front.to_owned() + r#""records": [{"word": "é\"\u0001"}, {"word": "b"}]}"#
+    );
+    let plan = I8Bin.plan(&words, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty());
+    words.vocabulary = Some(Vocabulary::from_tokens(["a", "b", "c"]));
+    let plan = I8Bin.plan(&words, &Options::default()).unwrap();
+    assert_eq!(plan.report.losses.len(), 1);
+
+    let mut with = exact.clone();
+    let mut records = |document: &str| {
+        with.records = Some(Records::parse(View::owned(document.as_bytes().to_vec())).unwrap());
+        with.clone()
+    };
+    assert_eq!(
+        text(&records(r#"[{"a" :1}, {}]"#)),
+        front.to_owned() + r#""records": [{"a" :1}, {}]}"#
+    );
+    // Members of other people's making come along.
+    let other = r#"{"model": {"b": [1]}, "shape": [2, 3], "records": [{}, {}]}"#;
+    assert_eq!(
+        text(&records(other)),
+        front.to_owned() + r#""model": {"b": [1]}, "records": [{}, {}]}"#
+    );
+    let own = r#"{ "records": [{}, {}], "shape": [2, 2], "quantization": {"dtype": "int8"}}"#;
+    assert_eq!(text(&records(own)), own);
+    let error = I8Bin.plan(&records("[{}]"), &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("1 records for 2 rows"), "{error}");
+}
+
+#[test]
+fn only_one_matrix_can_be_written() {
+    let mut container = matrix(&unit_rows(2, 4, 1));
+    container.tensors[0].shape = vec![8];
+    for format in [&I8Bin as &dyn Format, &F32Bin] {
+        let error = format.plan(&container, &Options::default()).unwrap_err().to_string();
+        assert!(error.contains("1 dimensions"), "{error}");
+        let none = Container::default();
+        assert!(format.plan(&none, &Options::default()).is_err());
+        // No rows at all are a file without bytes.
+        let empty = format.plan(&matrix(&[]), &Options::default()).unwrap();
+        assert_eq!(files(&empty).0.len(), 0);
+    }
+}

@@ -1,0 +1,68 @@
+//! The check that every format shares: are the values finite numbers?
+
+use crate::model::{BLOCK, Container, Data, Tensor};
+use crate::wire::{Findings, Rule, Span, to_len};
+use rayon::prelude::*;
+use weighbridge_codec::scan;
+
+/// Work on fewer bytes than this is done sooner than other threads wake up.
+pub(super) const WORTH_SHARING: u64 = 1 << 20;
+
+/// Applies `work` to all items, on all cores when there is enough to do. The order stays.
+pub(super) fn map_all<T: Send, R: Send>(
+    items: Vec<T>,
+    bytes: u64,
+    work: impl Fn(T) -> R + Send + Sync,
+) -> Vec<R> {
+    if bytes < WORTH_SHARING {
+        items.into_iter().map(work).collect()
+    } else {
+        items.into_par_iter().map(work).collect()
+    }
+}
+
+/// Reports the first NaN or infinity of each tensor that has one. Codes with a scale are integers
+/// and pass.
+pub(super) fn check_finite(container: &Container, rule: Rule, findings: &mut Findings) {
+    let mut blocks = Vec::new();
+    let mut bytes = 0;
+    for tensor in &container.tensors {
+        if let Some(view) = tensor.view() {
+            bytes += view.len() as u64;
+            blocks.extend((0..tensor.count()).step_by(BLOCK).map(|start| (tensor, start)));
+        }
+    }
+    let mut last: Option<&Tensor> = None;
+    for (tensor, index) in map_all(blocks, bytes, first_of_block).into_iter().flatten() {
+        if last.is_some_and(|l| std::ptr::eq(l, tensor)) {
+            continue;
+        }
+        last = Some(tensor);
+        let value = tensor.scalar(index).map_or(f64::NAN, |s| s.to_f64());
+        findings.push(
+            rule.at(place(tensor, index))
+                .field(format!("tensor {:?}", tensor.name))
+                .expected("finite numbers")
+                .found(format!("{value} at index {index}")),
+        );
+    }
+}
+
+/// The first of a block of a tensor that begins at element `start`.
+fn first_of_block((tensor, start): (&Tensor, u64)) -> Option<(&Tensor, u64)> {
+    let n = to_len(tensor.count() - start).min(BLOCK);
+    let mut raw = Vec::new();
+    let bytes = tensor.canonical(start, n, &mut raw);
+    let at = scan::first_non_finite(tensor.encoding.stored(), bytes, n)?;
+    Some((tensor, start + at as u64))
+}
+
+/// The bytes of an element; of the whole array where its place is not that of its index.
+fn place(tensor: &Tensor, index: u64) -> Span {
+    let Data::Stored(view, arrangement) = &tensor.data else { return 0..0 };
+    let (span, bits) = (view.span(), tensor.encoding.stored().bits());
+    if arrangement.column_major {
+        return span;
+    }
+    span.start + index * bits / 8..span.start + ((index + 1) * bits).div_ceil(8)
+}

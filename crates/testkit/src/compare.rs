@@ -1,0 +1,18 @@
+//! Values to compare.
+
+use weighbridge::Tensor;
+
+/// All values of a tensor; empty for a declaration.
+pub fn values(tensor: &Tensor) -> Vec<f64> {
+    let mut all = Vec::new();
+    tensor.for_each_block(|block| all.extend_from_slice(block));
+    all
+}
+
+/// The same shape and the same values; NaN equals NaN.
+pub fn same_values(a: &Tensor, b: &Tensor) -> bool {
+    let (x, y) = (values(a), values(b));
+    a.shape == b.shape
+        && x.len() == y.len()
+        && x.iter().zip(&y).all(|(x, y)| x == y || (x.is_nan() && y.is_nan()))
+}

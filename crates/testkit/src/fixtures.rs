@@ -1,0 +1,262 @@
+//! A few small valid files of every format in the table, made by planning sample containers.
+
+use serde_json::json;
+use std::sync::Arc;
+use weighbridge::codec::{DType, Scalar, element};
+use weighbridge::model::{Array, Attachment, Data, Records, Scaled, Scaling, Value};
+use weighbridge::sink::{MemoryFile, to_memory};
+use weighbridge::{Container, Encoding, Input, Options, Tensor, View, Vocabulary, samples, table};
+
+/// A valid file with what lies beside it, or a folder.
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    pub format: &'static str,
+    /// The content it was made of.
+    pub content: &'static str,
+    /// File name, or the folder's.
+    pub name: String,
+    /// The main file's bytes; empty for a folder.
+    pub main: Vec<u8>,
+    pub beside: Vec<(String, Vec<u8>)>,
+    pub is_folder: bool,
+}
+
+impl Fixture {
+    pub fn input(&self) -> Input {
+        let mut input = Input::in_memory(&self.name, self.main.clone(), self.beside.clone());
+        input.is_folder = self.is_folder;
+        input
+    }
+
+    /// With another main file.
+    pub fn with_main(&self, main: Vec<u8>) -> Fixture {
+        Fixture { main, ..self.clone() }
+    }
+
+    /// With another file beside it.
+    pub fn with_beside(&self, index: usize, bytes: Vec<u8>) -> Fixture {
+        let mut changed = self.clone();
+        changed.beside[index].1 = bytes;
+        changed
+    }
+
+    /// From what a plan writes.
+    pub fn from_files(
+        format: &'static str,
+        content: &'static str,
+        extension: &str,
+        files: Vec<MemoryFile>,
+    ) -> Fixture {
+        let mut fixture = Fixture {
+            format,
+            content,
+            name: format!("{content}.{extension}"),
+            main: Vec::new(),
+            beside: Vec::new(),
+            is_folder: false,
+        };
+        for (name, bytes) in files {
+            match name {
+                Some(name) => fixture.beside.push((name, bytes)),
+                None => fixture.main = bytes,
+            }
+        }
+        fixture
+    }
+}
+
+/// Fixtures of every format in the table: each sample that the format can hold, whatever it loses.
+/// Formats that are only read have theirs made by hand.
+pub fn fixtures() -> Vec<Fixture> {
+    let samples: [(&str, Container); 4] = [
+        ("model", samples::tiny_model()),
+        ("rows", samples::unit_vectors()),
+        ("rich", rich_container()),
+        ("scaled", scaled_container()),
+    ];
+    let mut list = Vec::new();
+    for format in table().iter().filter(|f| f.info().writes) {
+        let info = format.info();
+        for (content, sample) in &samples {
+            let mut sample = sample.clone();
+            sample.format = info.id;
+            let Ok(plan) = format.plan(&sample, &Options::default()) else { continue };
+            let files = to_memory(&plan).expect("a planned sample is written");
+            let extension =
+                info.extensions.first().expect("a format that is written has an extension");
+            list.push(Fixture::from_files(info.id, content, extension, files));
+        }
+    }
+    list.push(stream_layout());
+    list.push(model_folder());
+    list
+}
+
+/// The second layout of EMBD.
+fn stream_layout() -> Fixture {
+    let format = table().iter().find(|f| f.info().id == "embd").expect("EMBD is in the table");
+    let options = Options::default().with("layout", "stream");
+    let plan = format.plan(&samples::tiny_model(), &options).expect("the model fits");
+    let files = to_memory(&plan).expect("a planned sample is written");
+    Fixture::from_files("embd", "stream", "weights", files)
+}
+
+/// A Hugging Face directory with the tiny model.
+fn model_folder() -> Fixture {
+    let mut model = samples::tiny_model();
+    let vocabulary = model.vocabulary.take().expect("the model has one");
+    model.metadata.clear();
+    model.format = "safetensors";
+    let format = table().iter().find(|f| f.info().id == "safetensors").expect("it is in the table");
+    let plan = format.plan(&model, &Options::default()).expect("the model fits");
+    let weights = to_memory(&plan).expect("a planned sample is written").remove(0).1;
+    let lines: String = vocabulary.tokens().map(|t| format!("{t}\n")).collect();
+    let config = json!({
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 16,
+        "intermediate_size": 32, "layer_norm_eps": 1e-12, "max_position_embeddings": 12,
+        "num_attention_heads": 4, "num_hidden_layers": 1, "vocab_size": vocabulary.len(),
+    });
+    let modules = json!([
+        {"idx": 0, "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "type": "sentence_transformers.models.Normalize"},
+    ]);
+    let files = [
+        (
+            "1_Pooling/config.json",
+            json!({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}).to_string(),
+        ),
+        ("README.md", "# tiny".to_owned()),
+        ("config.json", config.to_string()),
+        ("modules.json", modules.to_string()),
+        (
+            "sentence_bert_config.json",
+            json!({"max_seq_length": 8, "do_lower_case": false}).to_string(),
+        ),
+        (
+            "tokenizer_config.json",
+            json!({"do_lower_case": true, "tokenize_chinese_chars": true}).to_string(),
+        ),
+        ("vocab.txt", lines),
+    ];
+    let mut beside: Vec<_> = files.map(|(n, t)| (n.to_owned(), t.into_bytes())).into();
+    beside.push(("model.safetensors".to_owned(), weights));
+    Fixture {
+        format: "hf",
+        content: "folder",
+        name: "tiny".to_owned(),
+        main: Vec::new(),
+        beside,
+        is_folder: true,
+    }
+}
+
+/// Everything a container can hold: a tensor of every type, metadata of every kind, a vocabulary, an
+/// attachment, records, a declaration, two names for the same bytes.
+pub fn rich_container() -> Container {
+    let mut tensors = Vec::new();
+    for (i, &dtype) in DType::ALL.iter().enumerate() {
+        // Packed floats fill whole bytes only in multiples of four; others are left ragged.
+        let shape = if dtype.is_float() && dtype.is_packed() { vec![2, 4] } else { vec![3, 3] };
+        let count: u64 = shape.iter().product();
+        let mut bytes = vec![0; usize::try_from(dtype.byte_len(count).unwrap()).unwrap()];
+        for j in 0..usize::try_from(count).unwrap() {
+            let step = i64::try_from(i + j).unwrap() % 3 - 1;
+            let value = match dtype {
+                DType::T1 => Scalar::Int(if step < 0 { -1 } else { 1 }),
+                DType::C64 => Scalar::Complex(step as f32, 0.5),
+                _ => Scalar::Int(step),
+            };
+            element::write(dtype, &mut bytes, j, value);
+        }
+        let name = format!("t.{}", dtype.name());
+        // One sentence of OINF's specification excludes it, so that no format writes it.
+        if dtype != DType::Bitset {
+            tensors.push(Tensor::stored(name, Encoding::Plain(dtype), shape, View::owned(bytes)));
+        }
+    }
+    let scalar = View::owned(1.5f32.to_le_bytes().to_vec());
+    tensors.push(Tensor::stored("t.scalar", Encoding::Plain(DType::F32), vec![], scalar));
+    tensors.push(Tensor::stored(
+        "t.empty",
+        Encoding::Plain(DType::F32),
+        vec![0, 4],
+        View::owned(vec![]),
+    ));
+    let mut alias = tensors.iter().find(|t| t.name == "t.f32").expect("f32 is a type").clone();
+    alias.name = "t.same-as-f32".to_owned();
+    tensors.push(alias);
+    tensors.push(Tensor {
+        name: "t.declared".to_owned(),
+        shape: vec![4, 9],
+        encoding: Encoding::Plain(DType::F16),
+        data: Data::Declared,
+        origin: None,
+    });
+    let array = |dtype: DType, shape: Vec<u64>, data: Vec<u8>| {
+        Value::Array(Array { dtype, shape, data: View::owned(data) })
+    };
+    let metadata = vec![
+        ("plain", Value::Text("clamp_up".into())),
+        ("other", Value::Text("a/b: é\n".into())),
+        ("flag", Value::Bool(true)),
+        ("small", Value::Number(DType::I4, 0xD)),
+        ("rate", Value::Number(DType::F64, 0.1f64.to_bits())),
+        ("huge", Value::Number(DType::U64, u64::MAX)),
+        ("bits", Value::Bits { count: 9, bytes: View::owned(vec![0x8D, 1]) }),
+        (
+            "list",
+            array(
+                DType::F32,
+                vec![2],
+                [1.5f32, -2.5].iter().flat_map(|v| v.to_le_bytes()).collect(),
+            ),
+        ),
+        ("none", array(DType::U8, vec![0], vec![])),
+    ];
+    let mut vocabulary = Vocabulary::from_tokens(["[PAD]", "[UNK]", "é", "", "東京"]);
+    vocabulary.find_special();
+    let records = Records::parse(View::owned(br#"[{"a": 1}, {"b" :"x"}]"#.to_vec()));
+    Container {
+        metadata: metadata.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+        sizevars: vec![("B".into(), 4), ("D".into(), u64::MAX)],
+        tensors,
+        vocabulary: Some(vocabulary),
+        attachments: vec![Attachment {
+            name: "1_Pooling/config.json".into(),
+            data: View::owned(vec![0, 159, 146, 150]),
+            described: false,
+        }],
+        records: records.ok(),
+        ..Container::default()
+    }
+}
+
+/// Integers with scales of every kind.
+pub fn scaled_container() -> Container {
+    let make = |name: &str, codes: DType, scaling: Scaling| {
+        let bytes = usize::try_from(codes.byte_len(24).unwrap()).unwrap();
+        // No code that a symmetric scheme would not have.
+        let data = (0..bytes).map(|i| u8::try_from(i * 37 % 113).unwrap()).collect();
+        let scaled = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
+        Tensor::stored(name, scaled, vec![2, 3, 4], View::owned(data))
+    };
+    let affine = |axis: Option<usize>, count: usize, zero: bool| Scaling::Affine {
+        axis,
+        scales: (0..count).map(|i| 0.013 * (i + 1) as f32).collect(),
+        zero_points: zero.then(|| (0..count).map(|i| 7 * i32::try_from(i).unwrap() - 5).collect()),
+    };
+    Container {
+        tensors: vec![
+            make("q.tensor", DType::I8, affine(None, 1, false)),
+            make("q.axis0", DType::U8, affine(Some(0), 2, true)),
+            make("q.axis2", DType::I4, affine(Some(2), 4, false)),
+            make("q.wide", DType::I16, affine(None, 1, true)),
+            make(
+                "q.zero-scale",
+                DType::I8,
+                Scaling::Affine { axis: None, scales: vec![0.0], zero_points: None },
+            ),
+        ],
+        ..Container::default()
+    }
+}

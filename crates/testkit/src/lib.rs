@@ -1,0 +1,16 @@
+//! What the tests share: valid files of every format, broken variants of them, a file system that
+//! fails on demand, and values to compare.
+
+#![forbid(unsafe_code)]
+
+mod compare;
+mod conformance;
+mod faults;
+mod fixtures;
+mod mutants;
+
+pub use compare::{same_values, values};
+pub use conformance::conformance;
+pub use faults::FailingFiles;
+pub use fixtures::{Fixture, fixtures, rich_container, scaled_container};
+pub use mutants::{bit_flips, boundary_integers, structural_bytes, truncations};

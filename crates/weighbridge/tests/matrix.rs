@@ -1,0 +1,191 @@
+//! Round trips and the conversion matrix, for every format in the table.
+
+use weighbridge::model::Keeps;
+use weighbridge::sink::to_memory;
+use weighbridge::wire::Findings;
+use weighbridge::{Container, Error, Format, Options, find, open_with, table};
+use weighbridge_testkit::{Fixture, fixtures, same_values};
+
+fn open(fixture: &Fixture) -> Container {
+    let about = format!("{} {}", fixture.format, fixture.content);
+    open_with(&fixture.input(), &Options::default()).unwrap_or_else(|e| panic!("{about}: {e}"))
+}
+
+fn write(
+    container: &Container,
+    format: &dyn Format,
+    content: &'static str,
+    options: &Options,
+) -> Result<Fixture, Error> {
+    let plan = format.plan(container, options)?;
+    let info = format.info();
+    let extension = info.extensions.first().expect("a format that is written has an extension");
+    Ok(Fixture::from_files(info.id, content, extension, to_memory(&plan)?))
+}
+
+fn findings(fixture: &Fixture) -> Findings {
+    let about = format!("{} {}", fixture.format, fixture.content);
+    let (format, findings) = weighbridge::check(&fixture.input(), &Options::default(), false)
+        .unwrap_or_else(|e| panic!("{about}: {e}"));
+    assert_eq!(format.info().id, fixture.format, "{about}");
+    findings
+}
+
+fn same_files(a: &Fixture, b: &Fixture) -> bool {
+    a.main == b.main && a.beside == b.beside
+}
+
+#[test]
+fn every_format_has_fixtures_and_they_are_sound() {
+    let all = fixtures();
+    for format in table() {
+        let id = format.info().id;
+        assert!(all.iter().any(|f| f.format == id), "{id} has no fixture");
+    }
+    for fixture in &all {
+        let findings = findings(fixture);
+        assert!(
+            !findings.has_errors(),
+            "{} {}: {:?}",
+            fixture.format,
+            fixture.content,
+            findings.list()
+        );
+    }
+}
+
+#[test]
+fn writing_what_was_read_gives_the_same_bytes() {
+    let mut visited = 0;
+    for fixture in fixtures() {
+        let format = find(fixture.format).unwrap();
+        if !format.info().writes || fixture.content == "stream" {
+            continue;
+        }
+        let again = write(&open(&fixture), format, fixture.content, &Options::default()).unwrap();
+        assert!(same_files(&again, &fixture), "{} {}", fixture.format, fixture.content);
+        visited += 1;
+    }
+    assert!(visited >= 10, "{visited}");
+}
+
+/// safetensors carries everything: X to safetensors to X is X.
+#[test]
+fn safetensors_is_a_lossless_hub() {
+    let hub = find("safetensors").unwrap();
+    let mut visited = 0;
+    for fixture in fixtures() {
+        let format = find(fixture.format).unwrap();
+        if !format.info().writes || fixture.content == "stream" {
+            continue;
+        }
+        for options in [Options::default(), Options::default().with("keep-codes", "true")] {
+            let about = format!("{} {} {options:?}", fixture.format, fixture.content);
+            let source = open(&fixture);
+            let plan = hub.plan(&source, &options).unwrap();
+            assert!(plan.report.losses.is_empty(), "{about}: {:?}", plan.report.losses);
+            let carried = write(&source, hub, fixture.content, &options).unwrap();
+            assert!(findings(&carried).list().iter().all(|f| f.rule != "ST-09"), "{about}");
+            let back =
+                write(&open(&carried), format, fixture.content, &Options::default()).unwrap();
+            assert!(same_files(&back, &fixture), "{about}");
+            visited += 1;
+        }
+    }
+    assert!(visited >= 20, "{visited}");
+}
+
+/// Every pair of formats: what arrives is what was sent, or the report says what does not.
+#[test]
+fn conversion_matrix() {
+    let (mut converted, mut refused) = (0, 0);
+    for fixture in fixtures() {
+        let source = open(&fixture);
+        for target in table().iter().filter(|f| f.info().writes) {
+            let about = format!("{} {} to {}", fixture.format, fixture.content, target.info().id);
+            let plan = match target.plan(&source, &Options::default()) {
+                Ok(plan) => plan,
+                Err(Error::Refused { what, .. }) => {
+                    assert!(!what.is_empty());
+                    refused += 1;
+                    continue;
+                }
+                Err(other) => panic!("{about}: {other}"),
+            };
+            let written = write(&source, *target, fixture.content, &Options::default()).unwrap();
+            let sound = findings(&written);
+            assert!(!sound.has_errors(), "{about}: {:?}", sound.list());
+            check_report(&source, &open(&written), &plan.report, *target, &about);
+            converted += 1;
+        }
+    }
+    assert!(converted >= 30 && refused >= 5, "{converted} {refused}");
+}
+
+/// Whatever is missing on the other side is listed, and nothing else is.
+fn check_report(
+    source: &Container,
+    target: &Container,
+    report: &weighbridge::model::Report,
+    format: &dyn Format,
+    about: &str,
+) {
+    let info = format.info();
+    let lost = |what: &str| report.losses.iter().any(|l| l.what == what);
+    let left_out =
+        |name: &str| lost(name) || report.ignored.iter().any(|i| name.ends_with(i.as_str()));
+    for (i, tensor) in source.tensors.iter().enumerate() {
+        let arrived =
+            if info.holds.single { target.tensors.get(i) } else { target.tensor(&tensor.name) };
+        match arrived {
+            Some(arrived) => {
+                let precise = !lost(&format!("precision of tensor {:?}", tensor.name));
+                assert_eq!(same_values(tensor, arrived), precise, "{about}: {}", tensor.name);
+            }
+            None => assert!(
+                left_out(&format!("tensor {:?}", tensor.name)),
+                "{about}: {} is gone",
+                tensor.name
+            ),
+        }
+    }
+    for (key, value) in &source.metadata {
+        let arrived = target.metadata.iter().find(|(k, _)| k == key).map(|(_, v)| v);
+        let whole = arrived
+            .is_some_and(|v| v.to_json() == value.to_json() && v.type_name() == value.type_name());
+        let named =
+            lost(&format!("metadata {key:?}")) || lost(&format!("type of metadata {key:?}"));
+        assert_ne!(whole, named, "{about}: metadata {key}");
+        assert!(!whole || info.holds.metadata != Keeps::Nothing);
+    }
+    for (name, value) in &source.sizevars {
+        let whole = target.sizevars.contains(&(name.clone(), *value));
+        assert_ne!(whole, lost(&format!("size variable {name} := {value}")), "{about}: {name}");
+    }
+    if let Some(v) = &source.vocabulary {
+        let same =
+            |w: &weighbridge::Vocabulary| v.tokens().eq(w.tokens()) && v.special == w.special;
+        let whole = target.vocabulary.as_ref().is_some_and(same) || target.records.is_some();
+        assert_ne!(
+            whole,
+            lost(&format!("vocabulary of {} tokens", v.len())),
+            "{about}: vocabulary"
+        );
+    }
+    for a in &source.attachments {
+        let whole = target.attachments.iter().any(|b| b.name == a.name && *b.data == *a.data);
+        assert_ne!(
+            whole,
+            left_out(&format!("attachment {:?}", a.name)) || report.ignored.contains(&a.name),
+            "{about}: {}",
+            a.name
+        );
+    }
+    if let Some(r) = &source.records {
+        let texts = |r: &weighbridge::model::Records| {
+            r.items().iter().map(|i| i.get().to_owned()).collect::<Vec<_>>()
+        };
+        let whole = target.records.as_ref().is_some_and(|s| texts(s) == texts(r));
+        assert_ne!(whole, lost(&format!("{} row records", r.count())), "{about}: records");
+    }
+}

@@ -1,0 +1,109 @@
+//! Hostile input: every format in the table survives every mutant of its fixtures without a panic,
+//! and opening allocates no more than the bytes present allow.
+
+use peak_alloc::PeakAlloc;
+use std::sync::Mutex;
+use weighbridge::{Error, Options, open_with};
+use weighbridge_testkit::{
+    Fixture, bit_flips, boundary_integers, fixtures, structural_bytes, truncations,
+};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+/// The meter counts all threads, so that one test measures at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Opens and checks a mutant. Returns whether it was called sound.
+fn is_sound(fixture: &Fixture) -> bool {
+    let input = fixture.input();
+    let present = fixture.main.len() + fixture.beside.iter().map(|(_, b)| b.len()).sum::<usize>();
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    drop(open_with(&input, &Options::default()));
+    let used = MEMORY.peak_usage().saturating_sub(before);
+    assert!(used <= (1 << 20) + 4 * present, "{}: {used} bytes for {present}", fixture.name);
+    match weighbridge::check(&input, &Options::default(), false) {
+        Ok((_, findings)) => !findings.has_errors(),
+        Err(Error::Unrecognised { .. } | Error::Malformed { .. } | Error::Refused { .. }) => false,
+        Err(other) => panic!("{}: {other}", fixture.name),
+    }
+}
+
+/// Made one at a time: all together they would fill the memory.
+type Mutants<'a> = Box<dyn Iterator<Item = Vec<u8>> + 'a>;
+
+/// Runs a sweep over the main file and the files beside it; says how many mutants there were and
+/// which of those of the main file were called sound.
+fn sweep(make: impl for<'a> Fn(&Fixture, &'a [u8], bool) -> Mutants<'a>) -> (u64, Vec<String>) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let (mut count, mut sound) = (0, Vec::new());
+    for fixture in fixtures() {
+        for mutant in make(&fixture, &fixture.main, true) {
+            count += 1;
+            let size = mutant.len();
+            if is_sound(&fixture.with_main(mutant)) {
+                sound.push(format!("{} {} ({size} bytes)", fixture.format, fixture.content));
+            }
+        }
+        for (i, (_, bytes)) in fixture.beside.iter().enumerate() {
+            for mutant in make(&fixture, bytes, false) {
+                count += 1;
+                is_sound(&fixture.with_beside(i, mutant));
+            }
+        }
+    }
+    (count, sound)
+}
+
+/// The places to damage: structure in the main file, everything in small files beside it.
+fn places(fixture: &Fixture, bytes: &[u8], main: bool) -> Vec<usize> {
+    if main { structural_bytes(&fixture.input()) } else { (0..bytes.len().min(600)).collect() }
+}
+
+#[test]
+fn every_truncation_is_found() {
+    let (count, sound) = sweep(|_, bytes, main| {
+        let step = if main { 1 } else { bytes.len() / 200 + 1 };
+        Box::new(truncations(bytes).step_by(step))
+    });
+    assert!(count > 20_000, "{count}");
+    assert_eq!(sound, Vec::<String>::new());
+}
+
+#[test]
+fn every_structural_bit_flip_is_survived() {
+    let (count, _) = sweep(|f, bytes, main| Box::new(bit_flips(bytes, places(f, bytes, main))));
+    assert!(count > 100_000, "{count}");
+}
+
+#[test]
+fn boundary_integers_everywhere_are_survived() {
+    let (count, _) = sweep(|f, bytes, main| {
+        let at = places(f, bytes, main);
+        Box::new(boundary_integers(bytes, at))
+    });
+    assert!(count > 100_000, "{count}");
+}
+
+#[test]
+fn trailing_bytes_are_found() {
+    let (count, sound) = sweep(|_, bytes, main| {
+        let tails = [&[0][..], &[0; 8], &[1; 64], b"}"];
+        let wanted = main && !bytes.is_empty();
+        Box::new(tails.into_iter().filter(move |_| wanted).map(move |tail| [bytes, tail].concat()))
+    });
+    assert!(count > 40, "{count}");
+    assert_eq!(sound, Vec::<String>::new());
+}
+
+#[test]
+fn checksums_catch_every_bit() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    let fixture =
+        fixtures().into_iter().find(|f| f.format == "embd" && f.content == "model").unwrap();
+    assert!(is_sound(&fixture));
+    let everywhere: Vec<_> = (0..fixture.main.len()).collect();
+    for (i, mutant) in bit_flips(&fixture.main, everywhere).enumerate() {
+        assert!(!is_sound(&fixture.with_main(mutant)), "bit {} of byte {:#x}", i % 8, i / 8);
+    }
+}
