@@ -1,6 +1,5 @@
 //! A few small valid files of every format in the table, made by planning sample containers.
 
-use serde_json::json;
 use std::sync::Arc;
 use weighbridge::codec::{DType, Scalar, element};
 use weighbridge::model::{Array, Attachment, Data, Records, Scaled, Scaling, Value};
@@ -103,43 +102,7 @@ fn stream_layout() -> Fixture {
 
 /// A Hugging Face directory with the tiny model.
 fn model_folder() -> Fixture {
-    let mut model = samples::tiny_model();
-    let vocabulary = model.vocabulary.take().expect("the model has one");
-    model.metadata.clear();
-    model.format = "safetensors";
-    let format = table().iter().find(|f| f.info().id == "safetensors").expect("it is in the table");
-    let plan = format.plan(&model, &Options::default()).expect("the model fits");
-    let weights = to_memory(&plan).expect("a planned sample is written").remove(0).1;
-    let lines: String = vocabulary.tokens().map(|t| format!("{t}\n")).collect();
-    let config = json!({
-        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 16,
-        "intermediate_size": 32, "layer_norm_eps": 1e-12, "max_position_embeddings": 12,
-        "num_attention_heads": 4, "num_hidden_layers": 1, "vocab_size": vocabulary.len(),
-    });
-    let modules = json!([
-        {"idx": 0, "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "type": "sentence_transformers.models.Normalize"},
-    ]);
-    let files = [
-        (
-            "1_Pooling/config.json",
-            json!({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}).to_string(),
-        ),
-        ("README.md", "# tiny".to_owned()),
-        ("config.json", config.to_string()),
-        ("modules.json", modules.to_string()),
-        (
-            "sentence_bert_config.json",
-            json!({"max_seq_length": 8, "do_lower_case": false}).to_string(),
-        ),
-        (
-            "tokenizer_config.json",
-            json!({"do_lower_case": true, "tokenize_chinese_chars": true}).to_string(),
-        ),
-        ("vocab.txt", lines),
-    ];
-    let mut beside: Vec<_> = files.map(|(n, t)| (n.to_owned(), t.into_bytes())).into();
-    beside.push(("model.safetensors".to_owned(), weights));
+    let beside = samples::model_directory().expect("the sample is made");
     Fixture {
         format: "hf",
         content: "folder",

@@ -1,8 +1,10 @@
 //! Small made-up content, for trying things out and for tests: nothing random, nothing fetched.
 
+use serde_json::json;
 use weighbridge_codec::DType;
 use weighbridge_format::model::{Records, Value};
-use weighbridge_format::{Container, Encoding, Tensor, View, Vocabulary};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::{Container, Encoding, Error, Options, Tensor, View, Vocabulary, find};
 
 /// A sentence embedder of one layer: tensors, vocabulary and metadata of a real one, in small.
 pub fn tiny_model() -> Container {
@@ -75,6 +77,43 @@ pub fn unit_vectors() -> Container {
         records: records.ok(),
         ..Container::default()
     }
+}
+
+/// The files of a Hugging Face directory with the tiny model, by relative path.
+pub fn model_directory() -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let mut model = tiny_model();
+    let vocabulary = model.vocabulary.take().unwrap_or_else(|| Vocabulary::from_tokens([]));
+    model.metadata.clear();
+    model.format = "safetensors";
+    let format = find("safetensors").ok_or_else(|| Error::refused("safetensors is unknown", ""))?;
+    let weights = to_memory(&format.plan(&model, &Options::default())?)?.swap_remove(0).1;
+    let config = json!({
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 16,
+        "intermediate_size": 32, "layer_norm_eps": 1e-12, "max_position_embeddings": 12,
+        "num_attention_heads": 4, "num_hidden_layers": 1, "vocab_size": vocabulary.len(),
+    });
+    let modules = json!([
+        {"idx": 0, "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "type": "sentence_transformers.models.Pooling"},
+        {"idx": 2, "type": "sentence_transformers.models.Normalize"},
+    ]);
+    let pooling = json!({"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true});
+    let tokenizer = json!({"do_lower_case": true, "tokenize_chinese_chars": true});
+    let texts = [
+        ("1_Pooling/config.json", pooling.to_string()),
+        ("README.md", "# tiny\n".to_owned()),
+        ("config.json", config.to_string()),
+        ("modules.json", modules.to_string()),
+        (
+            "sentence_bert_config.json",
+            json!({"max_seq_length": 8, "do_lower_case": false}).to_string(),
+        ),
+        ("tokenizer_config.json", tokenizer.to_string()),
+        ("vocab.txt", vocabulary.tokens().map(|t| format!("{t}\n")).collect()),
+    ];
+    let mut files: Vec<_> = texts.map(|(n, t)| (n.to_owned(), t.into_bytes())).into();
+    files.push(("model.safetensors".to_owned(), weights));
+    Ok(files)
 }
 
 /// Values between -0.3 and 0.3 that look irregular and are the same everywhere.

@@ -47,6 +47,10 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
         if same { "identical" } else { "different" }
     ))?;
 
+    say("A model directory becomes one file")?;
+    let directory = folder.join("hf-model");
+    step(&["convert", &text(&directory), &text(&folder.join("packed.weights")), "--force"])?;
+
     say("Nothing is lost silently")?;
     step(&[
         "convert",
@@ -88,10 +92,22 @@ fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
         }
         let plan = format.plan(&sample, &Options::default())?;
         sink::write(&plan, &path, &RealFiles, &mut |_| {})?;
-        print(&format!("  {:<34} {}\n", text(&path), styled(DIM, info.summary)))?;
+        print(&line(&path, info.summary))?;
         made.push((info.id, path));
     }
+    let directory = folder.join("hf-model");
+    for (name, bytes) in samples::model_directory()? {
+        let path = directory.join(name);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::write(&path, bytes)).map_err(|e| Error::io(&path, e))?;
+    }
+    print(&line(&directory, "a Hugging Face model directory"))?;
+    made.push(("hf", directory));
     Ok(made)
+}
+
+fn line(path: &Path, what: &str) -> String {
+    format!("  {:<36} {}\n", text(path), styled(DIM, what))
 }
 
 /// Files of rows get a folder each, because some have a `meta.json` beside them.
@@ -106,7 +122,9 @@ fn sample_path(folder: &Path, info: &FormatInfo) -> PathBuf {
 
 /// Runs a command as if it had been typed, and shows it.
 fn step(arguments: &[&str]) -> Result<(), Error> {
-    print(&format!("{}\n", styled(DIM, format!("$ weighbridge {}", arguments.join(" ")))))?;
+    let quoted = |a: &&str| if a.contains('*') { format!("'{a}'") } else { (*a).to_owned() };
+    let shown: Vec<_> = arguments.iter().map(quoted).collect();
+    print(&format!("{}\n", styled(DIM, format!("$ weighbridge {}", shown.join(" ")))))?;
     let typed = ["weighbridge"].iter().chain(arguments).map(Into::into);
     let (cli, options) = crate::args::parse(typed);
     super::run(cli, options).map(|_| ())

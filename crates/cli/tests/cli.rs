@@ -1,0 +1,284 @@
+//! The program as a user meets it: exit codes, JSON, errors, refusals.
+
+use serde_json::Value as Json;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_weighbridge");
+    Command::new(program).args(arguments).current_dir(folder).output().expect("the program starts")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder in which `quickstart` was run.
+fn samples() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["quickstart", "."]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(out(&output).contains("are identical"));
+    folder
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Json {
+    serde_json::from_str(&out(&run(folder, arguments))).expect("JSON")
+}
+
+#[test]
+fn inspect_json_has_its_documented_shape() {
+    let folder = samples();
+    let object = json(folder.path(), &["inspect", "tiny.weights", "--json"]);
+    let keys: Vec<_> = object.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(
+        keys,
+        [
+            "format",
+            "layout",
+            "size",
+            "metadata",
+            "sizevars",
+            "tensors",
+            "vocabulary",
+            "attachments",
+            "rows"
+        ]
+    );
+    assert_eq!(object["format"], "embd");
+    assert_eq!(object["vocabulary"]["special"]["cls"], 2);
+    assert_eq!(object["metadata"]["hidden_size"], "16");
+    let tensor = object["tensors"][0].as_object().unwrap();
+    assert_eq!(tensor.keys().collect::<Vec<_>>(), ["name", "encoding", "shape", "offset", "bytes"]);
+    let rows = &json(folder.path(), &["inspect", "i8bin/embeddings.i8bin", "--json"])["rows"];
+    assert_eq!(*rows, serde_json::json!({"count": 6, "dim": 64, "records": true}));
+    let detail = [
+        "inspect",
+        "tiny.oinf",
+        "--json",
+        "--stats",
+        "--values",
+        "--vocab",
+        "--bytes",
+        "--tensors",
+        "*LayerNorm*",
+    ];
+    let object = json(folder.path(), &detail);
+    assert_eq!(object["tensors"].as_array().unwrap().len(), 2);
+    assert_eq!(object["tensors"][0]["stats"]["count"], 16);
+    assert_eq!(object["tensors"][0]["first"].as_array().unwrap().len(), 5);
+    assert_eq!(object["vocabulary"]["tokens"][23], "京");
+    let regions = object["regions"].as_array().unwrap();
+    assert_eq!(regions[0]["what"], "header");
+    // Every byte has a name.
+    let mut next = 0;
+    for region in regions {
+        assert_eq!(region["start"], next);
+        next = region["end"].as_u64().unwrap();
+    }
+    assert_eq!(object["size"], next);
+}
+
+#[test]
+fn verify_exit_codes_and_json() {
+    let folder = samples();
+    let at = folder.path();
+    assert_eq!(run(at, &["verify", "tiny.weights", "tiny.oinf"]).status.code(), Some(0));
+    assert_eq!(run(at, &["verify", "tiny.weights", "damaged.weights"]).status.code(), Some(1));
+    assert_eq!(run(at, &["verify", "--quick", "damaged.weights"]).status.code(), Some(0));
+    assert_eq!(run(at, &["verify", "missing.weights"]).status.code(), Some(4));
+    assert_eq!(run(at, &["verify"]).status.code(), Some(2));
+    let object = json(at, &["verify", "--json", "damaged.weights"]);
+    assert_eq!(object["ok"], false);
+    assert_eq!(object["format"], "embd");
+    let finding = object["findings"][0].as_object().unwrap();
+    let keys =
+        ["rule", "severity", "start", "end", "field", "message", "expected", "found", "hint"];
+    assert_eq!(finding.keys().collect::<Vec<_>>(), keys);
+    assert_eq!((&finding["rule"], &finding["severity"]), (&"EMBD-08".into(), &"error".into()));
+    let list = json(at, &["verify", "--json", "tiny.weights", "missing.weights"]);
+    assert_eq!((&list[0]["ok"], &list[1]["ok"]), (&true.into(), &false.into()));
+}
+
+/// What people really have when a file is not what its name says.
+#[test]
+fn usual_mistakes_are_named() {
+    let folder = samples();
+    let at = folder.path();
+    let whole = std::fs::read(at.join("tiny.weights")).unwrap();
+    for (name, bytes, code, word) in [
+        (
+            "lfs.safetensors",
+            &b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"[..],
+            3,
+            "Git LFS pointer",
+        ),
+        ("page.weights", b"<!DOCTYPE html>\n<html></html>", 3, "HTML page"),
+        ("archive.npy", b"PK\x03\x04....", 3, "zip archive"),
+        ("empty.oinf", b"", 3, "empty file"),
+        ("notes.txt", b"hello", 3, "not a file of any known format"),
+        ("cut.weights", &whole[..whole.len() - 100], 1, "cut short"),
+        ("cut.oinf", b"OINF\0", 1, "ends too early"),
+    ] {
+        std::fs::write(at.join(name), bytes).unwrap();
+        let output = run(at, &["verify", name]);
+        let text = out(&output) + &err(&output);
+        assert_eq!(output.status.code(), Some(code), "{name}: {text}");
+        assert!(text.contains(word), "{name}: {text}");
+    }
+    let output = run(at, &["inspect", "cut.weights"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(err(&output).starts_with("error[EMBD-05]"), "{}", err(&output));
+}
+
+#[test]
+fn converting_refuses_and_reports() {
+    let folder = samples();
+    let at = folder.path();
+    // Precision is a loss; a dry run says so and writes nothing.
+    let lossy = ["convert", "tiny.weights", "half.safetensors", "--dtype", "f16"];
+    let output = run(at, &lossy);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("--allow-loss"), "{}", err(&output));
+    let dry = run(at, &[&lossy[..], &["--dry-run"]].concat());
+    assert!(dry.status.success() && out(&dry).contains("would write"));
+    assert!(!at.join("half.safetensors").exists());
+    assert!(run(at, &[&lossy[..], &["--allow-loss"]].concat()).status.success());
+    let again = run(at, &[&lossy[..], &["--allow-loss"]].concat());
+    assert_eq!(again.status.code(), Some(2));
+    assert!(err(&again).contains("--force"));
+    // A name that does not say the format.
+    let vague = run(at, &["convert", "tiny.weights", "x.bin"]);
+    assert_eq!(vague.status.code(), Some(2));
+    assert!(err(&vague).contains("--to"));
+    assert!(run(at, &["convert", "tiny.weights", "x.bin", "--to", "embd"]).status.success());
+    assert_eq!(
+        std::fs::read(at.join("x.bin")).unwrap(),
+        std::fs::read(at.join("tiny.weights")).unwrap()
+    );
+    // Options that mean nothing for the target.
+    let wrong = run(at, &["convert", "tiny.weights", "x.oinf", "--layout", "stream"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(err(&wrong).contains("--layout"));
+    let report = json(
+        at,
+        &[
+            "convert",
+            "tiny.weights",
+            "y.oinf",
+            "--json",
+            "--select",
+            "embeddings.*",
+            "--exclude",
+            "*.bias",
+            "--rename",
+            "embeddings.LayerNorm.weight=gamma",
+            "--set",
+            "note=hello world",
+        ],
+    );
+    assert_eq!(report["report"]["kept"], 4);
+    let made = json(at, &["inspect", "y.oinf", "--json"]);
+    assert_eq!(made["metadata"]["note"], "hello world");
+    assert!(made["tensors"].as_array().unwrap().iter().any(|t| t["name"] == "gamma"));
+}
+
+#[test]
+fn every_verb_has_help_with_examples_and_completions_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    for verb in ["inspect", "verify", "convert", "formats", "quickstart", "completions"] {
+        let output = run(folder.path(), &[verb, "--help"]);
+        assert!(output.status.success() && out(&output).contains("Examples:"), "{verb}");
+    }
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = run(folder.path(), &["completions", shell]);
+        assert!(out(&output).contains("oinf-version"), "{shell}");
+    }
+    let formats = json(folder.path(), &["formats", "--json"]);
+    let ids: Vec<_> =
+        formats.as_array().unwrap().iter().map(|f| f["id"].as_str().unwrap()).collect();
+    for id in ["embd", "oinf", "i8bin", "f32bin", "safetensors", "npy", "hf"] {
+        assert!(ids.contains(&id), "{id}");
+    }
+}
+
+/// Text from a file can't command the terminal.
+#[test]
+fn escapes_do_not_reach_the_terminal() {
+    let folder = samples();
+    let at = folder.path();
+    let set = run(
+        at,
+        &["convert", "tiny.weights", "evil.weights", "--set", "model_name=\u{1b}[2J\u{7}gone"],
+    );
+    assert!(set.status.success(), "{}", err(&set));
+    let shown = run(at, &["inspect", "evil.weights"]);
+    assert!(!out(&shown).contains('\u{1b}') && out(&shown).contains("\\u{1b}[2J\\u{7}gone"));
+}
+
+/// A mapped file that shrinks while it is read ends the program with a message, not a crash; an
+/// interrupted conversion leaves nothing behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupted_conversions_leave_no_litter() {
+    use std::time::Duration;
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // A pipe that is never written to keeps the program waiting with its output not yet begun, so a
+    // large sparse input is used instead: converting it takes long enough to be interrupted.
+    let header =
+        br#"{"x":{"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]}}        "#;
+    let header = &header[..header.len() / 8 * 8];
+    let path = at.join("big.safetensors");
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header);
+    std::fs::write(&path, &bytes).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(bytes.len() as u64 + (1 << 30))
+        .unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weighbridge"))
+        .args(["convert", "big.safetensors", "big.weights"])
+        .current_dir(at)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let partial = || {
+        std::fs::read_dir(at)
+            .unwrap()
+            .any(|e| e.unwrap().file_name().to_string_lossy().ends_with(".part"))
+    };
+    while !partial() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let interrupted =
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+    let status = child.wait().unwrap();
+    assert!(interrupted && status.code() == Some(130), "{status}");
+    let left: Vec<_> = std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["big.safetensors"]);
+    // Now cut it short while it is mapped: the signal becomes exit code 4.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weighbridge"))
+        .args(["verify", "big.safetensors"])
+        .current_dir(at)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let maps = format!("/proc/{}/maps", child.id());
+    while !std::fs::read_to_string(&maps).unwrap_or_default().contains("big.safetensors") {
+        std::thread::yield_now();
+    }
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+    let status = child.wait().unwrap();
+    let mut message = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut message).unwrap();
+    assert_eq!(status.code(), Some(4), "{message}");
+    assert!(message.contains("became shorter"), "{message}");
+}

@@ -1,0 +1,147 @@
+//! Real files that others wrote: they are sound, hold what they should, and survive the hub. Skipped,
+//! visibly, where the files are absent.
+
+use std::path::{Path, PathBuf};
+use weighbridge::sink::to_memory;
+use weighbridge::{Container, Options, find, open, verify};
+use weighbridge_testkit::{conformance, values};
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut list: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == extension))
+        .collect();
+    list.sort();
+    list
+}
+
+/// Every tensor of the expected file is there with the same values. The expected files hold some
+/// types as wider ones, so that values are compared, not types.
+fn assert_holds(container: &Container, expected: &Path) {
+    let expected = open(expected).unwrap();
+    assert!(!expected.tensors.is_empty());
+    for wanted in &expected.tensors {
+        let tensor =
+            container.tensor(&wanted.name).unwrap_or_else(|| panic!("{} is missing", wanted.name));
+        assert_eq!(tensor.shape, wanted.shape, "{}", wanted.name);
+        assert_eq!(values(tensor), values(wanted), "{}", wanted.name);
+    }
+    let stored = container.tensors.iter().filter(|t| t.view().is_some()).count();
+    assert_eq!(stored, expected.tensors.len());
+}
+
+fn assert_clean(path: &Path) {
+    let verdict = verify(path, &Options::default(), false).unwrap();
+    assert!(verdict.findings.is_empty(), "{}: {:?}", path.display(), verdict.findings);
+}
+
+/// The file, through safetensors and back.
+fn through_the_hub(path: &Path, options: &Options) -> Vec<(Option<String>, Vec<u8>)> {
+    let source = open(path).unwrap();
+    let hub = find("safetensors").unwrap();
+    let carried = to_memory(&hub.plan(&source, options).unwrap()).unwrap().remove(0).1;
+    let input = weighbridge::Input::from_bytes("carried.safetensors", carried);
+    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
+    to_memory(&find(source.format).unwrap().plan(&container, &Options::default()).unwrap()).unwrap()
+}
+
+fn assert_survives(path: &Path) {
+    for options in [Options::default(), Options::default().with("keep-codes", "true")] {
+        for (beside, bytes) in through_the_hub(path, &options) {
+            let original = beside.map_or(path.to_owned(), |name| path.with_file_name(name));
+            assert!(std::fs::read(&original).unwrap() == bytes, "{} differs", original.display());
+        }
+    }
+}
+
+#[test]
+fn embd() {
+    let Some(folder) = conformance("embd") else { return };
+    let list = files(&folder, "weights");
+    assert_eq!(list.len(), 5);
+    let facts: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    for path in list {
+        assert_clean(&path);
+        let container = open(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("mixed") {
+            assert_holds(&container, &folder.join("mixed.expected.safetensors"));
+        } else {
+            assert_holds(&container, &folder.join("model.expected.safetensors"));
+            let vocabulary = container.vocabulary.as_ref().unwrap();
+            assert_eq!(serde_json::json!(vocabulary.tokens().collect::<Vec<_>>()), facts["vocab"]);
+            let special: Vec<_> = vocabulary.special.iter().map(|(_, id)| *id).collect();
+            assert_eq!(serde_json::json!(special), facts["special"]);
+        }
+        if name == "stream.weights" {
+            assert_eq!(container.layout, "stream");
+        } else {
+            for (key, value) in facts["metadata"].as_object().unwrap() {
+                assert_eq!(container.text(key), value.as_str(), "{name} {key}");
+            }
+            assert_survives(&path);
+        }
+    }
+}
+
+#[test]
+fn oinf_with_every_type() {
+    let Some(folder) = conformance("oinf") else { return };
+    let path = folder.join("all-types.oinf");
+    assert_clean(&path);
+    let container = open(&path).unwrap();
+    assert_holds(&container, &folder.join("all-types.expected.safetensors"));
+    let facts: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("all-types.expected.json")).unwrap())
+            .unwrap();
+    for (name, value) in &container.sizevars {
+        assert_eq!(facts["sizevars"][name], *value);
+    }
+    for (key, value) in facts["metadata"].as_object().unwrap() {
+        let found = container.metadata.iter().find(|(k, _)| k == key).unwrap();
+        assert_eq!(found.1.to_json(), *value, "{key}");
+    }
+    let declared: Vec<_> =
+        container.tensors.iter().filter(|t| t.view().is_none()).map(|t| &t.name).collect();
+    assert_eq!(serde_json::json!(declared), facts["declared"]);
+    assert_survives(&path);
+}
+
+#[test]
+fn oinf_version_2() {
+    let Some(folder) = conformance("oinf/v2") else { return };
+    let list = files(&folder, "oinf");
+    assert_eq!(list.len(), 12);
+    let mut quantized = 0;
+    for path in list {
+        assert_clean(&path);
+        assert_survives(&path);
+        let expected = path.with_extension("expected.safetensors");
+        if expected.exists() {
+            assert_holds(&open(&path).unwrap(), &expected);
+            quantized += 1;
+        }
+    }
+    assert_eq!(quantized, 3);
+}
+
+#[test]
+fn i8bin() {
+    let Some(folder) = conformance("i8bin") else { return };
+    for (kind, rounding, findings) in [("rounded", "nearest", 0), ("truncated", "truncate", 1)] {
+        let path = folder.join(kind).join("embeddings.i8bin");
+        let verdict = verify(&path, &Options::default(), false).unwrap();
+        assert!(verdict.ok && verdict.findings.len() == findings, "{:?}", verdict.findings);
+        let container = open(&path).unwrap();
+        assert_eq!(container.records.as_ref().unwrap().count(), 37);
+        assert_holds(&container, &folder.join(kind).join("expected.safetensors"));
+        assert_survives(&path);
+        // The exporter's input gives the exporter's bytes.
+        let source = open(folder.join("source.npy")).unwrap();
+        let options = Options::default().with("rounding", rounding);
+        let made = to_memory(&find("i8bin").unwrap().plan(&source, &options).unwrap()).unwrap();
+        assert!(made[0].1 == std::fs::read(&path).unwrap(), "{kind}");
+    }
+}
