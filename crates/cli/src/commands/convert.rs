@@ -42,6 +42,7 @@ fn as_json(c: &Conversion, args: &Convert) -> serde_json::Value {
         "to": c.format.info().id,
         "written": !args.dry_run,
         "files": files,
+        "needs": c.obstacle().filter(|_| args.dry_run).map(|o| o.to_string()),
         "report": c.plan.report,
     })
 }

@@ -98,9 +98,12 @@ pub fn place(
 ) -> Result<Vec<Placement>, Error> {
     let asked = match options.get("dtype") {
         None => None,
-        Some(name) => Some(DType::from_name(name).ok_or_else(|| {
-            Error::refused(format!("unknown type {name:?}"), "--dtype takes f32, f16 or bf16")
-        })?),
+        Some(name) => {
+            let held = DType::from_name(name).filter(|d| holds.dtypes.contains(d));
+            let why =
+                || Error::refused(format!("the format can't hold {name}"), "leave out --dtype");
+            Some(held.ok_or_else(why)?)
+        }
     };
     let mut placements = Vec::with_capacity(container.tensors.len());
     for (index, tensor) in container.tensors.iter().enumerate() {
@@ -174,10 +177,15 @@ fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
 fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encoding, Change)> {
     let plain = |dtype: DType| Encoding::Plain(dtype);
     let own = &tensor.encoding;
-    if let Some(dtype) = asked.filter(|d| own.is_real() && holds.dtypes.contains(d)) {
+    if let Some(dtype) = asked.filter(|_| own.is_real()) {
         return Some((plain(dtype), measure(tensor, dtype)));
     }
-    if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)) {
+    // Values that were changed on the way, so that they no longer fit, stay as they are.
+    let fits = |origin: &&Encoding| match origin {
+        Encoding::Plain(dtype) => measure(tensor, *dtype).changed == 0,
+        Encoding::Scaled(_) => true,
+    };
+    if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)).filter(fits) {
         return Some((origin.clone(), Change::default()));
     }
     if accepts(holds, own) {

@@ -72,6 +72,7 @@ pub(super) fn check(container: &Container, metadata_offset: u32, findings: &mut 
     let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
     if let (Some(tokens), Some(text)) = (tokens, container.text("vocab_size"))
         && text.parse() != Ok(tokens)
+        && derived(container, "vocab_size") != Some(tokens)
     {
         let finding = DISAGREES.at(at..at + 8).field("metadata \"vocab_size\"");
         findings

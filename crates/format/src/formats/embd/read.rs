@@ -46,11 +46,13 @@ fn checksum_holds(file: &[u8], header: &Header) -> bool {
         && crc32fast::hash(&file[..layout::HEADER_CHECKED]) == header.checksum
 }
 
-/// Whether the fields make sense as an indexed header, or the file ends within one.
+/// Whether the first fields make sense as an indexed header: no flags but known ones, and metadata
+/// right behind the header. A file that ends before that is just cut short.
 fn looks_indexed(file: &[u8]) -> bool {
-    match Header::parse(file) {
-        Ok(h) => h.flags < 16 && u64::from(h.metadata_offset) == layout::HEADER && h.reserved == 0,
-        Err(_) => false,
+    let mut c = Cursor::new(file, 8..16, CUT_SHORT);
+    match (c.u32("header.flags"), c.u32("header.metadata_offset")) {
+        (Ok(flags), Ok(offset)) => flags < 16 && u64::from(offset) == layout::HEADER,
+        _ => true,
     }
 }
 
@@ -403,6 +405,9 @@ fn read_tensors(
     }
     if let Some(range) = relative_only {
         findings.push(ALIGNMENT_RELATIVE.at(range).field("tensor data"));
+    } else if h.flags & layout::ALIGNED != 0 && !data.start.is_multiple_of(layout::ALIGNMENT) {
+        let finding = ALIGNMENT.at(36..40).field("header.tensor_data_offset");
+        findings.push(finding.expected("a multiple of 64").found(format!("{:#x}", data.start)));
     }
     regions.add(index.end..names.position(), What::Structure("tensor names"));
     Ok(tensors)

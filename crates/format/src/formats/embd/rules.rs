@@ -33,7 +33,7 @@ rules! {
     NAME "EMBD-22" Error "a tensor name is malformed or appears twice";
     NAME_HASH "EMBD-23" Warning "the name hash is not that of the name";
     TENSOR_RANGE "EMBD-24" Error "a tensor lies outside the data section";
-    ALIGNMENT "EMBD-25" Error "a tensor is not aligned to 64 bytes";
+    ALIGNMENT "EMBD-25" Error "a tensor or the data section is not aligned to 64 bytes";
     ALIGNMENT_RELATIVE "EMBD-26" Warning "tensors are aligned within the data section only";
     PADDING "EMBD-27" Warning "padding is not zero";
     ORDER "EMBD-28" Warning "sections or tensors are not in their usual places";
@@ -45,7 +45,8 @@ rules! {
 
 pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
     let file = input.source.bytes();
-    let blocks = read_blocks(container, file);
+    let data = Header::parse(file).map_or(0..0, |h| data_section(&h));
+    let blocks = read_blocks(container, file, &[data.start, data.end]);
     if container.layout == "indexed"
         && let (Ok(header), Ok(footer)) = (Header::parse(file), Footer::parse(file))
     {
@@ -59,6 +60,11 @@ pub(super) fn check(container: &Container, input: &Input, findings: &mut Finding
     report_values(container, &blocks, findings);
 }
 
+fn data_section(header: &Header) -> Span {
+    let start = u64::from(header.data_offset);
+    start..start.saturating_add(header.data_size)
+}
+
 /// A run of the file of at most `BLOCK` bytes, all of one region.
 struct Block {
     span: Span,
@@ -69,7 +75,9 @@ struct Block {
 
 /// Reads every byte of the file once, in parallel, for its checksum and its values. Which checksum
 /// covers what is settled afterwards, by combining the blocks'.
-fn read_blocks(container: &Container, file: &[u8]) -> Vec<Block> {
+///
+/// No block reaches across one of the `cuts`, where a checksum begins or ends.
+fn read_blocks(container: &Container, file: &[u8], cuts: &[u64]) -> Vec<Block> {
     const BLOCK: u64 = 1 << 20;
     let mut spans = Vec::new();
     let mut at = 0;
@@ -78,6 +86,8 @@ fn read_blocks(container: &Container, file: &[u8]) -> Vec<Block> {
         let mut start = region.span.start.max(at);
         while start < region.span.end {
             let end = region.span.end.min(start + BLOCK);
+            let end =
+                cuts.iter().copied().filter(|c| (start + 1..end).contains(c)).min().unwrap_or(end);
             spans.push((start..end, region.what));
             start = end;
         }
@@ -108,8 +118,7 @@ fn check_sums(
     footer: &Footer,
     findings: &mut Findings,
 ) {
-    let data_start = u64::from(header.data_offset);
-    let data = data_start..data_start + header.data_size;
+    let data = data_section(header);
     for (rule, field, span, stored) in [
         (DATA_CRC, "footer.data_checksum", data, footer.data_checksum),
         (FILE_CRC, "footer.file_checksum", 0..end, footer.file_checksum),

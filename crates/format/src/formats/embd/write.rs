@@ -115,7 +115,7 @@ fn adapt(
     {
         return Ok(c);
     }
-    for key in REQUIRED {
+    for key in REQUIRED.into_iter().filter(|_| options.get("layout") != Some("stream")) {
         if c.metadata.iter().any(|(k, _)| k == key) {
             continue;
         }
@@ -178,6 +178,14 @@ fn vocabulary_section(
         });
         put_u16(&mut entries, length);
         entries.extend_from_slice(&token.as_bytes()[..length.into()]);
+    }
+    for (name, id) in &vocabulary.special {
+        if !SPECIAL_TOKENS.iter().any(|(known, _)| known == name) {
+            report.lose(
+                format!("special token {name} = {id}"),
+                "the format has a place for five only",
+            );
+        }
     }
     let mut special = Vec::new();
     for (name, _) in SPECIAL_TOKENS {
@@ -269,6 +277,14 @@ fn plan_stream(
             && derived(container, key).is_none_or(|v| value.as_text() != Some(&v.to_string()))
     });
     let placements = fit(&bare, &holds, options, &mut report)?;
+    if let Some(vocabulary) = &container.vocabulary {
+        // Readers of this layout find special tokens by their texts.
+        let mut by_text = vocabulary.clone();
+        by_text.find_special();
+        for (name, id) in vocabulary.special.iter().filter(|s| !by_text.special.contains(s)) {
+            report.lose(format!("special token {name} = {id}"), "the layout has no place for it");
+        }
+    }
     let mut file = FilePlan::default();
     let mut head = layout::MAGIC.to_vec();
     put_u32(&mut head, 1);

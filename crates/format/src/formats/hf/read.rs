@@ -62,7 +62,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let config = files.json("config.json")?;
     let mut container = read_tensors(input, &files, findings)?;
     container.format = "hf";
-    container.origin = None;
+    // A folder has no bytes of its own to map.
+    container.regions = Default::default();
     // `format: pt` is in every such file and says nothing.
     let own = std::mem::take(&mut container.metadata);
     container.metadata.push(("model_name".into(), Value::Text(input.name.clone())));
@@ -87,17 +88,28 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     }
     container.vocabulary = tokenizer.vocabulary;
     for name in input.folder.list().map_err(|e| MISSING.at(0..0).found(e.to_string()))? {
-        if CARRIED.contains(&name.as_str()) {
+        // Weights of further modules (a dense layer behind the pooling) are not read; whoever can't
+        // attach them must say so.
+        let is_model = name == MODEL || name == INDEX || is_shard(&name);
+        let further = name.contains('/')
+            && (name.ends_with(".safetensors") || name.ends_with("/config.json"));
+        let described = described && CARRIED.contains(&name.as_str());
+        if !is_model && (further || CARRIED.contains(&name.as_str())) {
             let source = files.source(&name)?;
             let size = source.len();
             let data = source.view(0..size).ok_or_else(|| MISSING.at(0..size))?;
             container.attachments.push(Attachment { name, data, described });
-        } else if !name.ends_with(".safetensors") && name != INDEX {
+        } else if !is_model {
             container.ignored.push(name);
         }
     }
     container.attachments.sort_by_key(|a| CARRIED.iter().position(|n| *n == a.name));
     Ok(container)
+}
+
+/// `model-00001-of-00003.safetensors`: named by the index, if there is one.
+fn is_shard(name: &str) -> bool {
+    name.starts_with("model-") && name.ends_with(".safetensors") && !name.contains('/')
 }
 
 fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result<Container, Stop> {
@@ -110,17 +122,13 @@ fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result
             }
             failed => failed,
         };
-        let (metadata, tensors, _) =
-            safetensors::tensors_of(&source, findings).map_err(in_model)?;
-        let metadata = metadata.into_iter().map(|(k, v)| (k, Value::Text(v))).collect();
-        let (layout, size) = (MODEL.to_owned(), source.len());
-        // A folder has no bytes of its own to map.
-        return Ok(Container { layout, size, metadata, tensors, ..Container::default() });
+        let mut container = safetensors::read_file(&source, findings).map_err(in_model)?;
+        container.layout = MODEL.to_owned();
+        return Ok(container);
     }
     if files.has(INDEX) {
         let mut container = safetensors::read_index(input, &files.source(INDEX)?, findings)?;
         container.layout = "sharded safetensors".to_owned();
-        container.regions = Default::default();
         return Ok(container);
     }
     let names = input.folder.list().unwrap_or_default();

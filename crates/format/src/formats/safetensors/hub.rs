@@ -39,6 +39,8 @@ struct Entry {
 #[serde(rename_all = "lowercase")]
 enum HubValue {
     Text,
+    /// A text that can't stand there, because its key is the hub's own.
+    Kept(String),
     Bool(bool),
     Number(String, u64),
     Bits(u32, String),
@@ -100,7 +102,7 @@ pub(super) fn pack(
     let tensors = hub_tensors(container, stored);
     let origin = container.origin.as_ref().map_or(container.format, |o| &o.format);
     let needed = origin != "safetensors"
-        || container.metadata.iter().any(|(_, v)| v.as_text().is_none())
+        || container.metadata.iter().any(|(k, v)| v.as_text().is_none() || k == KEY)
         || !tensors.is_empty()
         || !container.sizevars.is_empty()
         || !container.attachments.is_empty()
@@ -110,7 +112,7 @@ pub(super) fn pack(
         return None;
     }
     let mut packer = Packer { parts: serde_json::Map::new(), inline: 0, tensors: Vec::new() };
-    let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(v));
+    let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(k, v));
     packer.part("metadata", &container.metadata.iter().map(entry).collect::<Vec<_>>());
     packer.part("sizevars", &container.sizevars);
     packer.part("tensors", &tensors);
@@ -355,8 +357,9 @@ impl Tensor {
     }
 }
 
-fn hub_value(value: &Value) -> HubValue {
+fn hub_value(key: &str, value: &Value) -> HubValue {
     match value {
+        Value::Text(text) if key == KEY => HubValue::Kept(text.clone()),
         Value::Text(_) => HubValue::Text,
         Value::Bool(b) => HubValue::Bool(*b),
         Value::Number(dtype, bits) => HubValue::Number(dtype.name().to_owned(), *bits),
@@ -370,6 +373,7 @@ fn hub_value(value: &Value) -> HubValue {
 fn value_of(key: &str, value: HubValue, c: &Container) -> Result<Option<Value>, String> {
     Ok(Some(match value {
         HubValue::Text => return Ok(c.text(key).map(|t| Value::Text(t.to_owned()))),
+        HubValue::Kept(text) => Value::Text(text),
         HubValue::Bool(b) => Value::Bool(b),
         HubValue::Number(dtype, bits) => Value::Number(dtype_of(&dtype)?, bits),
         HubValue::Bits(count, bytes) => {

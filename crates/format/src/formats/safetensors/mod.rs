@@ -11,7 +11,7 @@ mod shards;
 mod write;
 
 pub(super) use header::DTYPES_HELD;
-pub(super) use read::tensors_of;
+pub(super) use read::read_file;
 pub(super) use shards::read_index;
 
 use super::values::check_finite;
@@ -81,7 +81,7 @@ impl Format for Safetensors {
         if input.name.ends_with(shards::INDEX_SUFFIX) {
             shards::read_index(input, &input.source, findings)
         } else {
-            read::read(input, findings)
+            read_file(&input.source, findings)
         }
     }
 

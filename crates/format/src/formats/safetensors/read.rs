@@ -4,18 +4,21 @@ use super::super::Stop;
 use super::header::{DTYPES, Header, LONGEST};
 use super::hub;
 use super::rules::*;
-use crate::Input;
 use crate::model::{Container, Encoding, Tensor, Value};
 use crate::source::Source;
 use crate::wire::{Cursor, Finding, Findings, Regions, What, numel, to_len};
 use std::collections::{HashMap, HashSet};
 
-pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
-    let (metadata, tensors, regions) = tensors_of(&input.source, findings)?;
+/// One file with all that it carries.
+pub(in super::super) fn read_file(
+    source: &Source,
+    findings: &mut Findings,
+) -> Result<Container, Stop> {
+    let (metadata, tensors, regions) = tensors_of(source, findings)?;
     let mut container = Container {
         format: "safetensors",
         layout: "single file".to_owned(),
-        size: input.source.len(),
+        size: source.len(),
         tensors,
         regions,
         ..Container::default()
@@ -45,7 +48,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
 
 /// Says what the file carries, and gives the regions the tensors' new numbers.
 fn after_unpacking(container: &mut Container, in_file: &[String]) {
-    if let Some(origin) = &container.origin {
+    if let Some(origin) = container.origin.as_ref().filter(|o| o.format != "safetensors") {
         container.layout = format!("single file, carries {} ({})", origin.format, origin.layout);
     }
     let place: HashMap<_, _> =
@@ -59,10 +62,7 @@ fn after_unpacking(container: &mut Container, in_file: &[String]) {
 type Parts = (Vec<(String, String)>, Vec<Tensor>, Regions);
 
 /// Metadata, tensors in the order of their data, and the region map of one file.
-pub(in super::super) fn tensors_of(
-    source: &Source,
-    findings: &mut Findings,
-) -> Result<Parts, Stop> {
+pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Parts, Stop> {
     let file = source.bytes();
     let size = file.len() as u64;
     let mut c = Cursor::new(file, 0..size, CUT_SHORT);

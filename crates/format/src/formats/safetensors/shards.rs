@@ -2,7 +2,7 @@
 
 use super::super::Stop;
 use super::read::tensors_of;
-use super::rules::{INDEX, SHARD};
+use super::rules::{HUB, INDEX, SHARD};
 use crate::model::{Container, Value};
 use crate::source::{Input, Source};
 use crate::wire::{Findings, Regions, What};
@@ -73,7 +73,10 @@ pub(in super::super) fn read_index(
             }
         }
         for (key, text) in metadata {
-            if container.text(&key).is_none() {
+            if key == super::hub::KEY {
+                let finding = HUB.at(0..size).field(shard);
+                findings.push(finding.found("the entry in a shard, where it is not used"));
+            } else if container.text(&key).is_none() {
                 container.metadata.push((key, Value::Text(text)));
             }
         }

@@ -59,7 +59,7 @@ pub(super) fn plan(
     let mut entries = serde_json::Map::new();
     let mut texts = serde_json::Map::new();
     for (key, value) in &container.metadata {
-        if let Some(text) = value.as_text() {
+        if let Some(text) = value.as_text().filter(|_| key != hub::KEY) {
             texts.insert(key.clone(), text.into());
         }
     }
@@ -83,6 +83,10 @@ pub(super) fn plan(
             }
         }
     };
+    if placements.iter().any(|p| plain.tensors[p.tensor].name == "__metadata__") {
+        let what = "safetensors can't hold a tensor named \"__metadata__\"";
+        return Err(Error::refused(what, "rename it with --rename"));
+    }
     for p in &placements {
         let tensor = &plain.tensors[p.tensor];
         let piece = Piece::tensor(tensor, &p.encoding, p.bytes);

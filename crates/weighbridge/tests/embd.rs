@@ -1,0 +1,120 @@
+//! EMBD where the two layouts and the alignment rules meet.
+
+use weighbridge::sink::to_memory;
+use weighbridge::{Findings, Input, Options, check, find, samples};
+
+fn file(options: &Options) -> Vec<u8> {
+    let plan = find("embd").unwrap().plan(&samples::tiny_model(), options).unwrap();
+    to_memory(&plan).unwrap().remove(0).1
+}
+
+fn findings(bytes: Vec<u8>) -> Findings {
+    check(&Input::from_bytes("x.weights", bytes), &Options::default(), false).unwrap().1
+}
+
+fn rules(bytes: Vec<u8>) -> Vec<&'static str> {
+    findings(bytes).list().iter().map(|f| f.rule).collect()
+}
+
+/// Wherever an indexed file is cut, it is not called a broken stream file; and the other way round.
+#[test]
+fn the_error_is_about_the_right_layout() {
+    let indexed = file(&Options::default());
+    for length in 4..indexed.len() {
+        assert!(!rules(indexed[..length].to_vec()).contains(&"EMBD-32"), "{length}");
+    }
+    let stream = file(&Options::default().with("layout", "stream"));
+    for length in 16..stream.len() {
+        assert_eq!(rules(stream[..length].to_vec()), ["EMBD-32"], "{length}");
+    }
+}
+
+/// Inserts bytes in front of the data section and moves its offset, all checksums right.
+fn shift_data(by: u8, aligned_offset: bool) -> Vec<u8> {
+    let bytes = file(&Options::default());
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let data = word(36) as usize;
+    let end = bytes.len() - 16;
+    let mut out = bytes[..data].to_vec();
+    out.extend(vec![0; by.into()]);
+    out.extend_from_slice(&bytes[data..end]);
+    let offset = if aligned_offset { data } else { data + usize::from(by) };
+    out[36..40].copy_from_slice(&(offset as u32).to_le_bytes());
+    let size = out.len() - offset;
+    out[40..48].copy_from_slice(&(size as u64).to_le_bytes());
+    let total = out.len() as u64 + 16;
+    out[48..56].copy_from_slice(&total.to_le_bytes());
+    let header = crc32fast::hash(&out[..56]);
+    out[56..60].copy_from_slice(&header.to_le_bytes());
+    let (data_sum, file_sum) = (crc32fast::hash(&out[offset..]), crc32fast::hash(&out));
+    out.extend_from_slice(&data_sum.to_le_bytes());
+    out.extend_from_slice(&file_sum.to_le_bytes());
+    out.extend_from_slice(b"DBME\0\0\0\0");
+    out
+}
+
+#[test]
+fn alignment_is_that_of_the_file() {
+    // Aligned within the section only: readable, a warning.
+    let relative = findings(shift_data(8, false));
+    assert!(!relative.has_errors(), "{:?}", relative.list());
+    assert!(relative.list().iter().any(|f| f.rule == "EMBD-26"));
+}
+
+/// Checksums are those of the section, wherever padding lies across its edge.
+#[test]
+fn checksums_do_not_depend_on_the_padding() {
+    for (by, aligned) in [(64, true), (64, false), (8, false)] {
+        let found = rules(shift_data(by, aligned));
+        assert!(
+            !found.contains(&"EMBD-08") && !found.contains(&"EMBD-09"),
+            "{by} {aligned} {found:?}"
+        );
+    }
+}
+
+#[test]
+fn special_tokens_without_a_place_are_losses() {
+    let mut model = samples::tiny_model();
+    model.vocabulary.as_mut().unwrap().special.push(("bos".into(), 7));
+    for options in [Options::default(), Options::default().with("layout", "stream")] {
+        let plan = find("embd").unwrap().plan(&model, &options).unwrap();
+        assert!(plan.report.losses.iter().any(|l| l.what.contains("bos")), "{options:?}");
+    }
+}
+
+#[test]
+fn a_model_directory_is_carried_with_its_settings() {
+    let files = samples::model_directory().unwrap();
+    let mut input = Input::in_memory("tiny", Vec::new(), files);
+    input.is_folder = true;
+    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
+    let plan = find("embd").unwrap().plan(&container, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty() && plan.report.warnings.is_empty(), "{:?}", plan.report);
+    let bytes = to_memory(&plan).unwrap().remove(0).1;
+    assert!(findings(bytes.clone()).is_clean());
+    let made = weighbridge::open_with(&Input::from_bytes("x.weights", bytes), &Options::default())
+        .unwrap();
+    for (key, value) in [
+        ("model_name", "tiny"),
+        ("pooling", "mean"),
+        ("normalize", "true"),
+        ("max_seq_length", "8"),
+        ("do_lower_case", "true"),
+        ("strip_accents", "true"),
+        ("tokenize_chinese_chars", "true"),
+        ("layer_norm_eps", "1e-12"),
+        ("hidden_act", "gelu"),
+        ("num_attention_heads", "4"),
+    ] {
+        assert_eq!(made.text(key), Some(value), "{key}");
+    }
+    // Weights that are not read are not lost in silence.
+    let mut files = samples::model_directory().unwrap();
+    files.push(("2_Dense/model.safetensors".into(), vec![1, 2, 3]));
+    let mut input = Input::in_memory("tiny", Vec::new(), files);
+    input.is_folder = true;
+    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
+    let plan = find("embd").unwrap().plan(&container, &Options::default()).unwrap();
+    assert!(plan.report.losses.iter().any(|l| l.what.contains("2_Dense")), "{:?}", plan.report);
+}
