@@ -4,7 +4,7 @@ use super::super::FormatInfo;
 use super::layout::{self, Descriptor, Header};
 use super::metadata::{REQUIRED, derived};
 use crate::model::{
-    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SPECIAL_TOKENS, Tensor, fit,
+    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SPECIAL_TOKENS, SharedData, fit,
 };
 use crate::wire::{align_up, fnv1a32, put_u16, put_u32};
 use crate::{Error, Options};
@@ -92,13 +92,15 @@ fn adapt(
     report: &mut Report,
 ) -> Result<Container, Error> {
     let mut c = container.clone();
-    let prefixed = c.tensors.iter().any(|t| t.name.starts_with("bert.embeddings."));
+    // A file that was EMBD before is not corrected.
+    let foreign = c.dialect_of("embd").is_none();
+    let prefixed = foreign && c.tensors.iter().any(|t| t.name.starts_with("bert.embeddings."));
     c.tensors.retain_mut(|t| {
         if prefixed && let Some(rest) = t.name.strip_prefix("bert.") {
             t.name = rest.to_owned();
         }
         // Always 0, 1, 2, …: no weights.
-        if t.name == "embeddings.position_ids" {
+        if foreign && t.name == "embeddings.position_ids" {
             report.ignored.push(format!("tensor {}", t.name));
             return false;
         }
@@ -217,28 +219,16 @@ fn layout_tensors(
     alignment: u64,
 ) -> Result<(Vec<u8>, Vec<u8>, FilePlan), Error> {
     let (mut index, mut names, mut data) = (Vec::new(), Vec::new(), FilePlan::default());
-    let mut stored: std::collections::HashMap<crate::wire::Span, (u64, &Tensor)> =
-        Default::default();
+    let mut shared = SharedData::default();
     for p in placements {
         let tensor = &container.tensors[p.tensor];
-        let alias = tensor.view().filter(|v| !v.is_empty()).and_then(|view| {
-            let (offset, first) = stored.get(&view.span())?;
-            let same = first.view().is_some_and(|v| v.same_place(view))
-                && first.encoding == tensor.encoding;
-            same.then_some(*offset)
+        let offset = shared.offset(tensor, &p.encoding).unwrap_or_else(|| {
+            let start = align_up(data.size, alignment).unwrap_or(data.size);
+            data.pad_to(start);
+            data.push(Piece::tensor(tensor, &p.encoding, p.bytes));
+            shared.place(tensor, &p.encoding, start);
+            start
         });
-        let offset = match alias {
-            Some(offset) => offset,
-            None => {
-                let start = align_up(data.size, alignment).unwrap_or(data.size);
-                data.pad_to(start);
-                data.push(Piece::tensor(tensor, &p.encoding, p.bytes));
-                if let Some(view) = tensor.view() {
-                    stored.insert(view.span(), (start, tensor));
-                }
-                start
-            }
-        };
         let mut shape = [0u32; 4];
         for (slot, &d) in shape.iter_mut().zip(&tensor.shape) {
             *slot = u32::try_from(d).map_err(|_| {

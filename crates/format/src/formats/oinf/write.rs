@@ -3,10 +3,11 @@
 use super::super::FormatInfo;
 use super::layout::{self, HAS_DATA, HAS_QUANT, Header, align, is_plain, put_string, tag_of};
 use super::{carry, quant, values};
-use crate::model::{Container, Encoding, FilePlan, Piece, Placement, Plan, Report, Tensor, fit};
-use crate::wire::{Span, put_u32, put_u64};
+use crate::model::{
+    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SharedData, fit,
+};
+use crate::wire::{put_u32, put_u64};
 use crate::{Error, Options};
-use std::collections::HashMap;
 
 pub(super) fn plan(
     container: &Container,
@@ -97,7 +98,7 @@ fn build(
         put_u64(&mut metadata_table, blob(Piece::Bytes(payload))?);
     }
     let mut tensor_table = Vec::new();
-    let mut stored: HashMap<Span, (u64, &Tensor)> = HashMap::new();
+    let mut shared = SharedData::default();
     for (p, quant) in placements.iter().zip(quants) {
         let t = tensor(p);
         let has_data = t.view().is_some();
@@ -107,19 +108,12 @@ fn build(
         let quant_flag = if quant.is_some() { HAS_QUANT } else { 0 };
         put_u32(&mut tensor_table, if has_data { HAS_DATA } else { 0 } | quant_flag);
         t.shape.iter().for_each(|&d| put_u64(&mut tensor_table, d));
-        // Tensors that are the same bytes stay the same bytes.
-        let alias = t.view().filter(|v| !v.is_empty()).and_then(|view| {
-            let (offset, first) = stored.get(&view.span())?;
-            let same =
-                first.view().is_some_and(|v| v.same_place(view)) && first.encoding == t.encoding;
-            same.then_some(*offset)
-        });
-        let offset = match (alias, t.view()) {
-            (Some(offset), _) => offset,
-            (None, None) => 0,
-            (None, Some(view)) => {
+        let offset = match shared.offset(t, &p.encoding) {
+            Some(offset) => offset,
+            None if !has_data => 0,
+            None => {
                 let offset = blob(Piece::tensor(t, &p.encoding, p.bytes))?;
-                stored.insert(view.span(), (offset, t));
+                shared.place(t, &p.encoding, offset);
                 offset
             }
         };
