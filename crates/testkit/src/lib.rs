@@ -5,12 +5,14 @@
 
 mod compare;
 mod conformance;
+mod embd;
 mod faults;
 mod fixtures;
 mod mutants;
 
 pub use compare::{same_values, values};
 pub use conformance::conformance;
+pub use embd::embd_with_shifted_data;
 pub use faults::FailingFiles;
 pub use fixtures::{Fixture, fixtures, rich_container, scaled_container};
 pub use mutants::{bit_flips, boundary_integers, structural_bytes, truncations};

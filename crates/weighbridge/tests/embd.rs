@@ -2,6 +2,7 @@
 
 use weighbridge::sink::to_memory;
 use weighbridge::{Findings, Input, Options, check, find, samples};
+use weighbridge_testkit::embd_with_shifted_data;
 
 fn file(options: &Options) -> Vec<u8> {
     let plan = find("embd").unwrap().plan(&samples::tiny_model(), options).unwrap();
@@ -29,34 +30,10 @@ fn the_error_is_about_the_right_layout() {
     }
 }
 
-/// Inserts bytes in front of the data section and moves its offset, all checksums right.
-fn shift_data(by: u8, aligned_offset: bool) -> Vec<u8> {
-    let bytes = file(&Options::default());
-    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-    let data = word(36) as usize;
-    let end = bytes.len() - 16;
-    let mut out = bytes[..data].to_vec();
-    out.extend(vec![0; by.into()]);
-    out.extend_from_slice(&bytes[data..end]);
-    let offset = if aligned_offset { data } else { data + usize::from(by) };
-    out[36..40].copy_from_slice(&(offset as u32).to_le_bytes());
-    let size = out.len() - offset;
-    out[40..48].copy_from_slice(&(size as u64).to_le_bytes());
-    let total = out.len() as u64 + 16;
-    out[48..56].copy_from_slice(&total.to_le_bytes());
-    let header = crc32fast::hash(&out[..56]);
-    out[56..60].copy_from_slice(&header.to_le_bytes());
-    let (data_sum, file_sum) = (crc32fast::hash(&out[offset..]), crc32fast::hash(&out));
-    out.extend_from_slice(&data_sum.to_le_bytes());
-    out.extend_from_slice(&file_sum.to_le_bytes());
-    out.extend_from_slice(b"DBME\0\0\0\0");
-    out
-}
-
 #[test]
 fn alignment_is_that_of_the_file() {
     // Aligned within the section only: readable, a warning.
-    let relative = findings(shift_data(8, false));
+    let relative = findings(embd_with_shifted_data(&file(&Options::default()), 8, false));
     assert!(!relative.has_errors(), "{:?}", relative.list());
     assert!(relative.list().iter().any(|f| f.rule == "EMBD-26"));
 }
@@ -65,7 +42,7 @@ fn alignment_is_that_of_the_file() {
 #[test]
 fn checksums_do_not_depend_on_the_padding() {
     for (by, aligned) in [(64, true), (64, false), (8, false)] {
-        let found = rules(shift_data(by, aligned));
+        let found = rules(embd_with_shifted_data(&file(&Options::default()), by, aligned));
         assert!(
             !found.contains(&"EMBD-08") && !found.contains(&"EMBD-09"),
             "{by} {aligned} {found:?}"

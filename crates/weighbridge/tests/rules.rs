@@ -1,0 +1,193 @@
+//! Every rule of every format is broken by some file: by a mutant of a fixture, or by one made here.
+
+use serde_json::json;
+use std::collections::BTreeSet;
+use weighbridge::sink::to_memory;
+use weighbridge::wire::What;
+use weighbridge::{Error, Options, check, open_with, samples, table};
+use weighbridge_testkit::{
+    Fixture, bit_flips, boundary_integers, embd_with_shifted_data, fixtures, structural_bytes,
+    truncations,
+};
+
+/// The rules that a file breaks.
+fn broken(fixture: &Fixture, options: &Options) -> Vec<&'static str> {
+    match check(&fixture.input(), options, false) {
+        Ok((_, findings)) => findings.list().iter().map(|f| f.rule).collect(),
+        Err(Error::Unrecognised { .. } | Error::Refused { .. }) => Vec::new(),
+        Err(other) => panic!("{}: {other}", fixture.name),
+    }
+}
+
+fn fixture(format: &str, content: &str) -> Fixture {
+    let found = fixtures().into_iter().find(|f| f.format == format && f.content == content);
+    found.unwrap_or_else(|| panic!("no fixture {format} {content}"))
+}
+
+/// A file that breaks a rule which damage in one place hardly breaks.
+struct Made {
+    rule: &'static str,
+    fixture: Fixture,
+    options: Options,
+}
+
+fn made(rule: &'static str, fixture: Fixture) -> Made {
+    Made { rule, fixture, options: Options::default() }
+}
+
+#[test]
+fn every_rule_is_broken_by_some_file() {
+    let mut seen = BTreeSet::new();
+    // A sample of the mutants that robust.rs runs through in full.
+    for fixture in fixtures() {
+        let mut note = |f: Fixture| seen.extend(broken(&f, &Options::default()));
+        let at = structural_bytes(&fixture.input());
+        let main = &fixture.main;
+        truncations(main).step_by(97).for_each(|m| note(fixture.with_main(m)));
+        bit_flips(main, at.clone()).step_by(3).for_each(|m| note(fixture.with_main(m)));
+        if !main.is_empty() {
+            boundary_integers(main, at).step_by(17).for_each(|m| note(fixture.with_main(m)));
+        }
+        for (i, (_, bytes)) in fixture.beside.iter().enumerate() {
+            truncations(bytes).step_by(11).for_each(|m| note(fixture.with_beside(i, m)));
+        }
+    }
+    for Made { rule, fixture, options } in binary_files().into_iter().chain(rows()).chain(folders())
+    {
+        let rules = broken(&fixture, &options);
+        assert!(rules.contains(&rule), "{rule} is not among {rules:?}");
+        seen.insert(rule);
+    }
+    let all = table().iter().flat_map(|f| f.info().rules).map(|r| r.id);
+    let missing: BTreeSet<_> = all.filter(|id| !seen.contains(id)).collect();
+    assert_eq!(missing, BTreeSet::new());
+}
+
+fn binary_files() -> Vec<Made> {
+    let embd = fixture("embd", "model");
+    let shifted = embd_with_shifted_data(&embd.main, 8, false);
+    let mut twice = embd.main.clone();
+    let at = twice.windows(13).position(|w| w == b"model_version").unwrap();
+    twice[at..at + 13].copy_from_slice(b"embedding_dim");
+    let mut nan = fixture("npy", "rows");
+    let end = nan.main.len();
+    nan.main[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    // An array of more elements than numbers can count.
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999, 9999999999), }\n";
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    npy.extend_from_slice(&u16::try_from(header.len()).unwrap().to_le_bytes());
+    npy.extend_from_slice(header.as_bytes());
+    // The scheme of a quantization payload turned from symmetric to asymmetric.
+    let scaled = fixture("oinf", "scaled");
+    let container = open_with(&scaled.input(), &Options::default()).unwrap();
+    let scales =
+        container.regions.list().iter().find(|r| matches!(r.what, What::Scales(_))).unwrap();
+    let mut oinf = scaled.main.clone();
+    let at = usize::try_from(scales.span.start).unwrap();
+    let symmetric = (at..oinf.len())
+        .step_by(8)
+        .find(|&i| oinf[i..i + 12] == [1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    oinf[symmetric.unwrap()] = 2;
+    let mut safetensors = 3u64.to_le_bytes().to_vec();
+    safetensors.extend_from_slice(b"{ }");
+    vec![
+        made("EMBD-15", embd.with_main(twice)),
+        made("EMBD-26", embd.with_main(shifted)),
+        made("NPY-08", nan),
+        made("NPY-06", fixture("npy", "rows").with_main(npy)),
+        made("OINF-22", scaled.with_main(oinf)),
+        made("ST-12", fixture("safetensors", "model").with_main(safetensors)),
+    ]
+}
+
+/// A file of rows with another meta.json.
+fn with_meta(f: &Fixture, meta: serde_json::Value) -> Fixture {
+    f.with_beside(0, meta.to_string().into_bytes())
+}
+
+fn rows() -> Vec<Made> {
+    let f = fixture("i8bin", "rows");
+    let meta: serde_json::Value = serde_json::from_slice(&f.beside[0].1).unwrap();
+    let change = |key: &str, value: serde_json::Value| {
+        let mut changed = meta.clone();
+        changed[key] = value;
+        with_meta(&f, changed)
+    };
+    let mut alone = f.clone();
+    alone.beside.clear();
+    alone.main = f.main.repeat(8);
+    let mut no_version = meta.clone();
+    no_version.as_object_mut().unwrap().remove("version");
+    // Codes of rows whose norm is off.
+    let coded = |code: fn(f32) -> f32| {
+        let made = |b: &u8| (code(f32::from(b.cast_signed())) as i8).cast_unsigned();
+        f.with_main(f.main.iter().map(made).collect())
+    };
+    let options = Options::default().with("rounding", "truncate");
+    let mut sample = samples::unit_vectors();
+    sample.format = "i8bin";
+    let plan = weighbridge::find("i8bin").unwrap().plan(&sample, &options).unwrap();
+    let truncated = f.with_main(to_memory(&plan).unwrap().remove(0).1);
+    let mut lowest = f.main.clone();
+    lowest[5] = 0x80;
+    let mut one_off = f.main.clone();
+    one_off[..64].fill(0);
+    let floats = fixture("f32bin", "rows");
+    let mut nan = floats.main.clone();
+    nan[8..12].copy_from_slice(&f32::NAN.to_le_bytes());
+    let mut zero = floats.main.clone();
+    zero[..256].fill(0);
+    vec![
+        made("I8-02", change("shape", json!([6, 0]))),
+        made("I8-03", alone),
+        Made { rule: "I8-04", fixture: f.clone(), options: Options::default().with("dim", "32") },
+        made("I8-06", with_meta(&f, json!([{"name": "old"}]))),
+        made("I8-07", with_meta(&f, no_version)),
+        made("I8-08", change("version", json!("9.9"))),
+        made("I8-09", change("quantization", json!({"dtype": "int4", "scale_factor": 7}))),
+        made("I8-10", change("records", json!([{}]))),
+        made("I8-11", f.with_main(lowest)),
+        made("I8-12", coded(|c| if c > 19.0 { c + 1.0 } else { c })),
+        made("I8-13", truncated),
+        made("I8-14", f.with_main(one_off)),
+        made("I8-15", floats.with_main(nan)),
+        made("I8-16", floats.with_main(zero)),
+    ]
+}
+
+fn folders() -> Vec<Made> {
+    let f = fixture("hf", "folder");
+    let without = |name: &str| {
+        let mut changed = f.clone();
+        changed.beside.retain(|(n, _)| n != name);
+        changed
+    };
+    let with = |name: &str, bytes: Vec<u8>| {
+        let mut changed = without(name);
+        changed.beside.push((name.to_owned(), bytes));
+        changed
+    };
+    let mut pickled = without("model.safetensors");
+    pickled.beside.push(("pytorch_model.bin".into(), vec![0x80, 2]));
+    let tokenizer = json!({"model": {"type": "WordPiece", "vocab": {"a": 0}}, "normalizer": {"type": "Replace"}});
+    let config = json!({"model_type": "bert", "hidden_size": 99});
+    let mut weights = f.beside.iter().find(|(n, _)| n == "model.safetensors").unwrap().1.clone();
+    let end = weights.len();
+    weights[end - 4..].copy_from_slice(&f32::INFINITY.to_le_bytes());
+    let index = |map: serde_json::Value| {
+        let mut changed = fixture("safetensors", "model");
+        changed.name = "model.safetensors.index.json".into();
+        changed.main = json!({"weight_map": map}).to_string().into_bytes();
+        changed
+    };
+    vec![
+        made("HF-01", without("model.safetensors")),
+        made("HF-03", pickled),
+        made("HF-04", with("vocab.txt", vec![b'a', 0xFF])),
+        made("HF-05", with("tokenizer.json", tokenizer.to_string().into_bytes())),
+        made("HF-06", with("config.json", config.to_string().into_bytes())),
+        made("HF-07", with("model.safetensors", weights)),
+        made("ST-10", index(json!("nothing"))),
+        made("ST-11", index(json!({"x": "../../etc/passwd"}))),
+    ]
+}
