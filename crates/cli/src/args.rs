@@ -42,7 +42,7 @@ Examples:
   weighbridge convert all-MiniLM-L6-v2/ minilm.weights
   weighbridge convert minilm.weights minilm.safetensors
   weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
-  weighbridge convert vectors.npy out/embeddings.i8bin --normalize --allow-loss")]
+  weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
     Convert(Convert),
     /// List the formats and what each can hold
     #[command(after_help = "Examples:

@@ -67,6 +67,13 @@ impl Conversion {
         if !self.plan.report.losses.is_empty() && !self.allow_loss {
             return Some(Error::Loss(self.plan.report.losses.clone()));
         }
+        let folder = self.output.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
+            return Some(Error::refused(
+                format!("the folder {} does not exist", folder.display()),
+                "make it first",
+            ));
+        }
         let existing = self.paths().into_iter().find(|p| p.exists())?;
         if existing.is_dir() {
             return Some(Error::refused(

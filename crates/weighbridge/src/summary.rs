@@ -2,6 +2,7 @@
 
 use crate::stats::stats;
 use serde_json::{Map, Value as Json, json};
+use weighbridge_format::model::scalar_json;
 use weighbridge_format::wire::What;
 use weighbridge_format::{Container, Tensor};
 
@@ -83,7 +84,7 @@ fn tensor_json(tensor: &Tensor, detail: &Detail) -> Json {
         let count = tensor.count();
         let some = count.min(5);
         let take = |from: u64| -> Json {
-            (from..from + some).filter_map(|i| tensor.scalar(i)).map(|s| s.to_f64()).collect()
+            (from..from + some).filter_map(|i| tensor.scalar(i)).map(scalar_json).collect()
         };
         object["first"] = take(0);
         object["last"] = take(count - some);

@@ -44,7 +44,7 @@ fn held(holds: &Holds) -> Vec<&'static str> {
         (holds.sizevars, "size variables"),
         (holds.vocabulary, "vocabulary"),
         (holds.attachments, "attachments"),
-        (holds.declared, "declared tensors"),
+        ((holds.declared)(weighbridge::codec::DType::F32), "declared tensors"),
         (holds.records, "row records"),
     ];
     list.extend(parts.into_iter().filter(|(has, _)| *has).map(|(_, name)| name));

@@ -73,8 +73,7 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
     if tensor.view().is_none() || count == 0 {
         return format!("{name}: {kind} -- uninitialized\n");
     }
-    let stored = if tensor.encoding.is_real() { DType::F32 } else { tensor.encoding.stored() };
-    let at = |i: usize| tensor.scalar(i as u64).map_or(String::new(), |v| scalar(v, stored));
+    let at = |i: usize| value_at(tensor, i as u64);
     if count == 1 {
         return format!("{name}: {dtype} = {}\n", at(0));
     }
@@ -98,8 +97,13 @@ fn scalar(value: Scalar, dtype: DType) -> String {
     }
 }
 
+/// One value of a tensor as text.
+pub(super) fn value_at(tensor: &Tensor, index: u64) -> String {
+    tensor.scalar(index).map_or(String::new(), |v| scalar(v, tensor.encoding.stored()))
+}
+
 /// Up to ten values, else the first and last five.
-fn run(start: usize, count: usize, at: &impl Fn(usize) -> String) -> String {
+pub(super) fn run(start: usize, count: usize, at: &impl Fn(usize) -> String) -> String {
     let items: Vec<_> = if count <= 10 {
         (start..start + count).map(at).collect()
     } else {

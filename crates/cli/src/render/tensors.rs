@@ -1,5 +1,6 @@
 //! The overview of a container, and the map of its bytes.
 
+use super::declarations::{run, value_at};
 use super::{BOLD, DIM, Table, general, grouped, safe, size, styled};
 use weighbridge::model::Value;
 use weighbridge::{Container, Detail, Stats, Tensor, describe_region, stats};
@@ -78,14 +79,9 @@ fn short_value(value: &Value) -> String {
 fn tensor_detail(tensor: &Tensor, detail: &Detail) -> String {
     let mut out = format!("\n{}\n", styled(BOLD, safe(&tensor.name)));
     if detail.values && tensor.view().is_some() {
-        let count = tensor.count();
-        let at = |i: u64| tensor.scalar(i).map_or(String::new(), |v| general(v.to_f64()));
-        let items: Vec<_> = if count <= 10 {
-            (0..count).map(at).collect()
-        } else {
-            (0..5).map(at).chain(["...".to_owned()]).chain((count - 5..count).map(at)).collect()
-        };
-        out.push_str(&format!("  {{ {} }}\n", items.join(", ")));
+        let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
+        let shown = run(0, count, &|i| value_at(tensor, i as u64));
+        out.push_str(&format!("  {shown}\n"));
     }
     if detail.stats
         && let Some(s) = stats(tensor)

@@ -30,7 +30,8 @@ pub struct Holds {
     pub sizevars: bool,
     pub vocabulary: bool,
     pub attachments: bool,
-    pub declared: bool,
+    /// Tensors that are declared without data: of which types.
+    pub declared: fn(DType) -> bool,
     pub records: bool,
 }
 
@@ -116,7 +117,7 @@ pub fn place(
         } else {
             // A declaration has no values to convert: its type is held or it is not.
             let own = tensor.origin.clone().unwrap_or_else(|| tensor.encoding.clone());
-            accepts(holds, &own).then_some((own, Change::default()))
+            (holds.declared)(own.stored()).then_some((own, Change::default()))
         };
         let Some((encoding, change)) = choice else {
             let why = format!("the format has no type for {}", tensor.encoding.name());
@@ -157,7 +158,8 @@ pub fn place(
 fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {
     let rank = tensor.shape.len();
     let (low, high) = holds.rank;
-    if tensor.view().is_none() && !holds.declared {
+    let own = tensor.origin.as_ref().unwrap_or(&tensor.encoding).stored();
+    if tensor.view().is_none() && !(holds.declared)(own) {
         Some("it is declared without data, and the format can't say that".to_owned())
     } else if rank < low || rank > high {
         Some(format!("it has {rank} dimensions, the format takes {low} to {high}"))

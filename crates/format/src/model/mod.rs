@@ -19,5 +19,5 @@ pub use records::Records;
 pub use report::{Changed, Loss, Report};
 pub use shared::SharedData;
 pub use tensor::{Arrangement, BLOCK, Data, Tensor};
-pub use value::{Array, Value};
+pub use value::{Array, Value, scalar_json};
 pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};

@@ -107,8 +107,8 @@ fn scalar_text(value: Scalar) -> String {
     }
 }
 
-/// JSON has no NaN and no infinity: they become texts.
-fn scalar_json(value: Scalar) -> serde_json::Value {
+/// A value as JSON, exactly. JSON has no NaN and no infinity: they become texts.
+pub fn scalar_json(value: Scalar) -> serde_json::Value {
     match value {
         Scalar::Int(v) => v.into(),
         Scalar::UInt(v) => v.into(),

@@ -34,7 +34,7 @@ static INFO: FormatInfo = FormatInfo {
         sizevars: false,
         vocabulary: true,
         attachments: false,
-        declared: false,
+        declared: |_| false,
         records: false,
     },
     options: &[

@@ -40,7 +40,7 @@ static INFO: FormatInfo = FormatInfo {
         sizevars: false,
         vocabulary: true,
         attachments: true,
-        declared: false,
+        declared: |_| false,
         records: false,
     },
     options: &[],

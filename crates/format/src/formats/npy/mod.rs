@@ -32,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
         sizevars: false,
         vocabulary: false,
         attachments: false,
-        declared: false,
+        declared: |_| false,
         records: false,
     },
     options: &[],

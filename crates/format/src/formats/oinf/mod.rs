@@ -32,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
         sizevars: true,
         vocabulary: true,
         attachments: true,
-        declared: true,
+        declared: |dtype| layout::DTYPES_WRITTEN.contains(&dtype),
         records: true,
     },
     options: &[OptionSpec {

@@ -111,7 +111,7 @@ const HOLDS: Holds = Holds {
     sizevars: false,
     vocabulary: false,
     attachments: false,
-    declared: false,
+    declared: |_| false,
     records: true,
 };
 

@@ -314,6 +314,10 @@ fn restore_tensors(list: Vec<HubTensor>, c: &mut Container) -> Result<(), String
     for hub in list {
         let encoding = encoding_of(hub.encoding)?;
         if let Some(shape) = hub.declared {
+            // Unless it was given data since then.
+            if c.tensor(&hub.name).is_some() {
+                continue;
+            }
             c.tensors.push(Tensor {
                 name: hub.name,
                 shape,

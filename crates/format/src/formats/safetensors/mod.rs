@@ -37,7 +37,7 @@ static INFO: FormatInfo = FormatInfo {
         sizevars: true,
         vocabulary: true,
         attachments: true,
-        declared: true,
+        declared: |_| true,
         records: true,
     },
     options: &[OptionSpec {
