@@ -27,7 +27,7 @@ mod verify;
 
 pub use convert::{Conversion, Request, convert};
 pub use stats::{Bin, Stats, stats};
-pub use summary::{Detail, describe_region, summary};
+pub use summary::{Detail, Summary, describe_region, summary};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
 pub use weighbridge_format::{

@@ -1,7 +1,9 @@
 //! What is inside a container, as JSON.
 
-use crate::stats::stats;
+use crate::stats::{Stats, stats};
+use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
+use std::borrow::Cow;
 use weighbridge_format::model::scalar_json;
 use weighbridge_format::wire::What;
 use weighbridge_format::{Container, Tensor};
@@ -26,12 +28,46 @@ impl Detail {
 }
 
 /// The object that `inspect --json` prints. Its shape is documented in docs/json.md.
-pub fn summary(container: &Container, detail: &Detail) -> Json {
-    let metadata: Map<_, _> =
-        container.metadata.iter().map(|(k, v)| (k.clone(), v.to_json())).collect();
-    let sizevars: Map<_, _> =
-        container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect();
-    let tensors: Vec<_> = detail.chosen(container).map(|t| tensor_json(t, detail)).collect();
+#[derive(Debug, Serialize)]
+pub struct Summary<'a> {
+    format: &'a str,
+    layout: &'a str,
+    size: u64,
+    metadata: Map<String, Json>,
+    sizevars: Map<String, Json>,
+    tensors: Vec<TensorSummary<'a>>,
+    vocabulary: Option<Json>,
+    attachments: Vec<Json>,
+    rows: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regions: Option<Vec<RegionSummary>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TensorSummary<'a> {
+    name: &'a str,
+    encoding: Cow<'static, str>,
+    shape: &'a [u64],
+    offset: Option<u64>,
+    bytes: Option<usize>,
+    /// Asked for or not; a tensor without values has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Option<Stats>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<Json>,
+}
+
+#[derive(Debug, Serialize)]
+struct RegionSummary {
+    start: u64,
+    end: u64,
+    what: String,
+}
+
+/// Everything that is to be said of a container.
+pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> {
     let vocabulary = container.vocabulary.as_ref().map(|v| {
         let special: Map<_, _> =
             v.special.iter().map(|(n, id)| (n.clone(), (*id).into())).collect();
@@ -41,55 +77,46 @@ pub fn summary(container: &Container, detail: &Detail) -> Json {
         }
         object
     });
-    let attachments: Vec<_> = container
-        .attachments
-        .iter()
-        .map(|a| json!({"name": a.name, "bytes": a.data.len()}))
-        .collect();
-    let rows = container
-        .rows()
-        .map(|r| json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()}));
-    let mut object = json!({
-        "format": container.format,
-        "layout": container.layout,
-        "size": container.size,
-        "metadata": metadata,
-        "sizevars": sizevars,
-        "tensors": tensors,
-        "vocabulary": vocabulary,
-        "attachments": attachments,
-        "rows": rows,
+    let attachments = container.attachments.iter();
+    let regions = container.regions.list().iter().map(|r| {
+        let what = describe_region(container, r.what);
+        RegionSummary { start: r.span.start, end: r.span.end, what }
     });
-    if detail.bytes {
-        let regions = container.regions.list().iter().map(|r| {
-            json!({"start": r.span.start, "end": r.span.end, "what": describe_region(container, r.what)})
-        });
-        object["regions"] = regions.collect();
+    Summary {
+        format: container.format,
+        layout: &container.layout,
+        size: container.size,
+        metadata: container.metadata.iter().map(|(k, v)| (k.clone(), v.to_json())).collect(),
+        sizevars: container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect(),
+        tensors: detail.chosen(container).map(|t| tensor_summary(t, detail)).collect(),
+        vocabulary,
+        attachments: attachments.map(|a| json!({"name": a.name, "bytes": a.data.len()})).collect(),
+        rows: container.rows().map(
+            |r| json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()}),
+        ),
+        regions: detail.bytes.then(|| regions.collect()),
     }
-    object
 }
 
-fn tensor_json(tensor: &Tensor, detail: &Detail) -> Json {
-    let mut object = json!({
-        "name": tensor.name,
-        "encoding": tensor.encoding.name(),
-        "shape": tensor.shape,
-        "offset": tensor.view().map(|v| v.span().start),
-        "bytes": tensor.view().map(|v| v.len()),
-    });
-    if detail.stats {
-        object["stats"] = json!(stats(tensor));
-    }
-    if detail.values && tensor.view().is_some() {
-        let count = tensor.count();
-        let some = count.min(5);
-        let take = |from: u64| -> Json {
+fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> {
+    let count = tensor.count();
+    let some = count.min(5);
+    let values = |from: u64| -> Option<Json> {
+        let shown = detail.values && tensor.view().is_some();
+        shown.then(|| {
             (from..from + some).filter_map(|i| tensor.scalar(i)).map(scalar_json).collect()
-        };
-        object["first"] = take(0);
-        object["last"] = take(count - some);
+        })
+    };
+    TensorSummary {
+        name: &tensor.name,
+        encoding: tensor.encoding.name(),
+        shape: &tensor.shape,
+        offset: tensor.view().map(|v| v.span().start),
+        bytes: tensor.view().map(|v| v.len()),
+        stats: detail.stats.then(|| stats(tensor)),
+        first: values(0),
+        last: values(count - some),
     }
-    object
 }
 
 /// What some bytes are, in words.

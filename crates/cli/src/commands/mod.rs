@@ -25,7 +25,8 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
 /// Prints to standard output; a reader that went away (`| head`) is no error.
 fn print(text: &str) -> Result<ExitCode, Error> {
     use std::io::Write;
-    match anstream::stdout().lock().write_all(text.as_bytes()) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::io(std::path::Path::new("standard output"), e))
         }

@@ -67,7 +67,7 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
     let dims: Vec<_> = tensor.shape.iter().map(u64::to_string).collect();
     let dtype = tensor.encoding.name();
     let kind =
-        if dims.is_empty() { dtype.clone() } else { format!("{dtype}[{}]", dims.join(", ")) };
+        if dims.is_empty() { dtype.to_string() } else { format!("{dtype}[{}]", dims.join(", ")) };
     let name = safe(&tensor.name);
     let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
     if tensor.view().is_none() || count == 0 {

@@ -20,9 +20,16 @@ pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
 
-/// Text in a style; the stream drops the style where it is no terminal.
+/// Text in a style, where standard output is a terminal that wants it.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
+    static COLOURED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let coloured =
+        || anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+    if *COLOURED.get_or_init(coloured) {
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_string()
+    }
 }
 
 /// Text from a file, with everything that could move the cursor or hide text made visible.
@@ -31,6 +38,10 @@ pub(crate) fn safe(text: &str) -> String {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
+    // Nearly all text is plain.
+    if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return text.to_owned();
+    }
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         if hidden(c) {
             out.extend(c.escape_unicode());

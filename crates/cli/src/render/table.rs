@@ -25,33 +25,33 @@ impl Table {
 
     /// The lines, indented by two spaces.
     pub(crate) fn render(&self) -> String {
-        let length = |s: &str| s.chars().count();
-        let width = |i: usize| {
-            let cells = self.rows.iter().filter_map(|r| r.get(i)).map(|c| length(c));
-            cells.chain([length(self.header[i])]).max().unwrap_or(0)
-        };
-        let widths: Vec<_> = (0..self.header.len()).map(width).collect();
-        let line = |cells: &[String]| {
-            let mut out = String::new();
-            for (i, cell) in cells.iter().enumerate() {
-                let gap = " ".repeat(widths[i].saturating_sub(length(cell)));
-                out.push_str("  ");
-                if self.right[i] {
-                    out.push_str(&gap);
-                    out.push_str(cell);
-                } else {
-                    out.push_str(cell);
-                    out.push_str(&gap);
+        let length = |s: &str| if s.is_ascii() { s.len() } else { s.chars().count() };
+        let mut widths: Vec<_> = self.header.iter().map(|t| length(t)).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = length(cell).max(*width);
+            }
+        }
+        let line = |out: &mut String, cells: &mut dyn Iterator<Item = &str>| {
+            let spaces = |out: &mut String, n: usize| out.extend(std::iter::repeat_n(' ', n));
+            for (i, cell) in cells.enumerate() {
+                let gap = widths[i].saturating_sub(length(cell));
+                spaces(out, if self.right[i] { 2 + gap } else { 2 });
+                out.push_str(cell);
+                if !self.right[i] {
+                    spaces(out, gap);
                 }
             }
-            out.trim_end().to_owned()
+            out.truncate(out.trim_end_matches(' ').len());
         };
-        let titles: Vec<_> = self.header.iter().map(|t| (*t).to_owned()).collect();
-        let mut out = styled(DIM, line(&titles)) + "\n";
+        let mut out = String::new();
+        line(&mut out, &mut self.header.iter().copied());
+        out = styled(DIM, out);
         for row in &self.rows {
-            out.push_str(&line(row));
             out.push('\n');
+            line(&mut out, &mut row.iter().map(String::as_str));
         }
+        out.push('\n');
         out
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
         };
         table.row(vec![
             safe(&t.name),
-            t.encoding.name(),
+            t.encoding.name().into_owned(),
             format!("[{}]", dims.join(", ")),
             offset,
             bytes,

@@ -1,5 +1,6 @@
 //! How a tensor's values are stored.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use weighbridge_codec::{DType, convert, element};
 
@@ -49,10 +50,10 @@ impl Encoding {
         }
     }
 
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Encoding::Plain(dtype) => dtype.name().to_owned(),
-            Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes),
+            Encoding::Plain(dtype) => dtype.name().into(),
+            Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes).into(),
         }
     }
 

@@ -142,8 +142,8 @@ pub fn place(
         } else if tensor.view().is_some() {
             report.changed.push(Changed {
                 tensor: tensor.name.clone(),
-                from: tensor.encoding.name(),
-                to: encoding.name(),
+                from: tensor.encoding.name().into_owned(),
+                to: encoding.name().into_owned(),
             });
         }
         let bytes =

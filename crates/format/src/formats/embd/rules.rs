@@ -79,6 +79,7 @@ struct Block {
 /// No block reaches across one of the `cuts`, where a checksum begins or ends.
 fn read_blocks(container: &Container, file: &[u8], cuts: &[u64]) -> Vec<Block> {
     const BLOCK: u64 = 1 << 20;
+    const CACHED: usize = 1 << 16;
     let mut spans = Vec::new();
     let mut at = 0;
     for region in container.regions.list() {
@@ -95,17 +96,24 @@ fn read_blocks(container: &Container, file: &[u8], cuts: &[u64]) -> Vec<Block> {
     }
     let read = |(span, what): (Span, What)| {
         let bytes = &file[to_len(span.start)..to_len(span.end)];
-        let mut sum = crc32fast::Hasher::new();
-        sum.update(bytes);
-        let not_finite = match what {
-            What::Tensor(index) => container.tensors.get(index).and_then(|tensor| {
-                let dtype = tensor.encoding.stored();
-                let size = dtype.bits() / 8;
-                let first = scan::first_non_finite(dtype, bytes, bytes.len() / to_len(size))?;
-                Some((index, span.start + first as u64 * size))
-            }),
+        let tensor = match what {
+            What::Tensor(index) => {
+                container.tensors.get(index).map(|t| (index, t.encoding.stored()))
+            }
             _ => None,
         };
+        let mut sum = crc32fast::Hasher::new();
+        let mut not_finite = None;
+        // In pieces that stay in the cache between the checksum and the look at the values.
+        for (i, piece) in bytes.chunks(CACHED).enumerate() {
+            sum.update(piece);
+            if let (Some((index, dtype)), None) = (tensor, not_finite) {
+                let size = to_len(dtype.bits() / 8);
+                let first = scan::first_non_finite(dtype, piece, piece.len() / size);
+                let place = |first: usize| (index, span.start + (i * CACHED + first * size) as u64);
+                not_finite = first.map(place);
+            }
+        }
         Block { span, sum, not_finite }
     };
     map_all(spans, file.len() as u64, read)

@@ -189,7 +189,11 @@ impl Survey {
             );
         }
         report.kept = 0;
-        report.changed = vec![Changed { tensor: tensor.name.clone(), from, to }];
+        report.changed = vec![Changed {
+            tensor: tensor.name.clone(),
+            from: from.into_owned(),
+            to: to.into_owned(),
+        }];
         if self.outside > 0 {
             report.warnings.push(format!(
                 "{} of {count} rows get norms out of {}..{}, which strict readers refuse; --rounding nearest-norm avoids that",
