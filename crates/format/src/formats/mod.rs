@@ -26,6 +26,8 @@ pub struct FormatInfo {
     pub name: &'static str,
     pub summary: &'static str,
     pub extensions: &'static [&'static str],
+    /// The bytes that every file begins with, where there are such.
+    pub magic: &'static [u8],
     pub writes: bool,
     pub holds: Holds,
     pub options: &'static [OptionSpec],
@@ -75,7 +77,16 @@ pub trait Format: Sync {
     fn info(&self) -> &'static FormatInfo;
 
     /// Looks at the first bytes and the name; content beats the name.
-    fn probe(&self, input: &Input) -> Sureness;
+    fn probe(&self, input: &Input) -> Sureness {
+        let info = self.info();
+        if !info.magic.is_empty() && input.source.bytes().starts_with(info.magic) {
+            Sureness::Magic
+        } else if !input.is_folder && info.extensions.contains(&input.extension().as_str()) {
+            Sureness::Name
+        } else {
+            Sureness::No
+        }
+    }
 
     /// Parses the structure. Broken rules that leave the rest readable go into `findings`; the
     /// first that does not is returned.

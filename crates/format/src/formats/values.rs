@@ -1,7 +1,7 @@
-//! The check that every format shares: are the values finite numbers?
+//! The checks that formats share: finite values, and padding of zeros.
 
 use crate::model::{BLOCK, Container, Data, Tensor};
-use crate::wire::{Findings, Rule, Span, to_len};
+use crate::wire::{Findings, Rule, Span, What, to_len};
 use rayon::prelude::*;
 use weighbridge_codec::scan;
 
@@ -45,6 +45,24 @@ pub(super) fn check_finite(container: &Container, rule: Rule, findings: &mut Fin
                 .expected("finite numbers")
                 .found(format!("{value} at index {index}")),
         );
+    }
+}
+
+/// Reports padding, and bytes that nothing refers to, where they are not zero.
+pub(super) fn check_padding(
+    container: &Container,
+    file: &[u8],
+    rule: Rule,
+    findings: &mut Findings,
+) {
+    for what in [What::Padding, What::Unknown] {
+        for span in container.regions.of(what) {
+            let bytes = &file[to_len(span.start)..to_len(span.end)];
+            if let Some(i) = scan::first_non_zero(bytes) {
+                let at = span.start + i as u64;
+                findings.push(rule.at(at..at + 1).expected("0").found(bytes[i]));
+            }
+        }
     }
 }
 

@@ -7,12 +7,13 @@ mod layout;
 mod metadata;
 mod read;
 mod rules;
+mod sections;
 mod stream;
 mod write;
 
 pub(super) use metadata::derived as bert_facts;
 
-use super::{Format, FormatInfo, Stop, Sureness};
+use super::{Format, FormatInfo, Stop};
 use crate::model::{Container, Holds, Keeps, Plan};
 use crate::wire::Findings;
 use crate::{Error, Input, OptionSpec, Options};
@@ -24,6 +25,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "EMBD .weights",
     summary: "weights and vocabulary of a sentence embedder, with checksums",
     extensions: &["weights"],
+    magic: &layout::MAGIC,
     writes: true,
     holds: Holds {
         dtypes: layout::DTYPES,
@@ -60,16 +62,6 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Embd {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, input: &Input) -> Sureness {
-        if input.source.bytes().starts_with(&layout::MAGIC) {
-            Sureness::Magic
-        } else if INFO.extensions.contains(&input.extension().as_str()) {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
     }
 
     fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {

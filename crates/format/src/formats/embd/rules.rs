@@ -1,6 +1,6 @@
 //! The numbered rules, and the checks that need the data.
 
-use super::super::values::map_all;
+use super::super::values::{check_padding, map_all};
 use super::layout::{ALIGNED, CHECKSUMS, FOOTER, Footer, Header};
 use super::metadata;
 use crate::model::Container;
@@ -52,7 +52,7 @@ pub(super) fn check(container: &Container, input: &Input, findings: &mut Finding
     {
         metadata::check(container, header.metadata_offset, findings);
         check_order(container, &header, findings);
-        check_padding(container, file, findings);
+        check_padding(container, file, PADDING, findings);
         if header.flags & CHECKSUMS != 0 {
             check_sums(&blocks, file.len() as u64 - FOOTER, &header, &footer, findings);
         }
@@ -202,17 +202,5 @@ fn check_order(container: &Container, header: &Header, findings: &mut Findings) 
                 .expected("metadata, vocabulary, index and tensors in this order, without gaps")
                 .hint("readable; converting writes the usual order"),
         );
-    }
-}
-
-fn check_padding(container: &Container, file: &[u8], findings: &mut Findings) {
-    for what in [What::Padding, What::Unknown] {
-        for span in container.regions.of(what) {
-            let bytes = &file[to_len(span.start)..to_len(span.end)];
-            if let Some(i) = scan::first_non_zero(bytes) {
-                let at = span.start + i as u64;
-                findings.push(PADDING.at(at..at + 1).expected("0").found(bytes[i]));
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! The stream layout: tensors and tokens one after the other, each behind its length.
 
 use super::layout;
-use super::read::bad_token;
 use super::rules::{OVERLAP, STREAM};
+use super::sections::bad_token;
 use crate::model::{Container, Encoding, Tensor, Vocabulary};
 use crate::source::Source;
 use crate::wire::{Cursor, Finding, Regions, What, numel};

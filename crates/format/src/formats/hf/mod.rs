@@ -30,6 +30,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "Hugging Face directory",
     summary: "config.json, model.safetensors or its shards, and the tokenizer's files",
     extensions: &[],
+    magic: b"",
     writes: false,
     holds: Holds {
         dtypes: safetensors::DTYPES_HELD,

@@ -10,7 +10,7 @@ mod rules;
 mod write;
 
 use super::values::check_finite;
-use super::{Format, FormatInfo, Stop, Sureness};
+use super::{Format, FormatInfo, Stop};
 use crate::model::{Container, Holds, Keeps, Plan};
 use crate::wire::Findings;
 use crate::{Error, Input, Options};
@@ -22,6 +22,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "NumPy .npy",
     summary: "one array of numbers, as numpy.save writes it",
     extensions: &["npy"],
+    magic: &header::MAGIC,
     writes: true,
     holds: Holds {
         dtypes: header::HELD,
@@ -43,16 +44,6 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Npy {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, input: &Input) -> Sureness {
-        if input.source.bytes().starts_with(&header::MAGIC) {
-            Sureness::Magic
-        } else if INFO.extensions.contains(&input.extension().as_str()) {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
     }
 
     fn read(&self, input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop> {

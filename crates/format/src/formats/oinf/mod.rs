@@ -10,7 +10,7 @@ mod rules;
 mod values;
 mod write;
 
-use super::{Format, FormatInfo, Stop, Sureness};
+use super::{Format, FormatInfo, Stop};
 use crate::model::{Container, Holds, Keeps, Plan, Scaling};
 use crate::wire::Findings;
 use crate::{Error, Input, OptionSpec, Options};
@@ -22,6 +22,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "OINF .oinf",
     summary: "size variables, typed metadata and tensors of 23 types, packed and scaled ones too",
     extensions: &["oinf"],
+    magic: &layout::MAGIC,
     writes: true,
     holds: Holds {
         dtypes: layout::DTYPES_WRITTEN,
@@ -49,16 +50,6 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Oinf {
     fn info(&self) -> &'static FormatInfo {
         &INFO
-    }
-
-    fn probe(&self, input: &Input) -> Sureness {
-        if input.source.bytes().starts_with(&layout::MAGIC) {
-            Sureness::Magic
-        } else if INFO.extensions.contains(&input.extension().as_str()) {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
     }
 
     fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {

@@ -1,11 +1,11 @@
 //! The numbered rules, and the checks that need the data.
 
-use super::super::values::check_finite;
+use super::super::values::{check_finite, check_padding};
 use super::layout::{self, Header};
 use crate::model::{Container, Tensor};
 use crate::wire::{Findings, What, to_len};
 use crate::{Input, rules};
-use weighbridge_codec::{DType, element, scan};
+use weighbridge_codec::{DType, element};
 
 rules! {
     CUT_SHORT "OINF-01" Error "the file ends too early";
@@ -34,15 +34,7 @@ rules! {
 
 pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
     let file = input.source.bytes();
-    for what in [What::Padding, What::Unknown] {
-        for span in container.regions.of(what) {
-            let bytes = &file[to_len(span.start)..to_len(span.end)];
-            if let Some(i) = scan::first_non_zero(bytes) {
-                let at = span.start + i as u64;
-                findings.push(PADDING.at(at..at + 1).expected("0").found(bytes[i]));
-            }
-        }
-    }
+    check_padding(container, file, PADDING, findings);
     container.tensors.iter().for_each(|t| check_values(t, findings));
     check_finite(container, NOT_FINITE, findings);
     check_order(container, file, findings);

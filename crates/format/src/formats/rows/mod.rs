@@ -10,7 +10,7 @@ mod survey;
 mod tests;
 mod write;
 
-use super::{Format, FormatInfo, Stop, Sureness};
+use super::{Format, FormatInfo, Stop};
 use crate::model::{Container, Encoding, Holds, Keeps, Plan, Scaled, Scaling};
 use crate::wire::Findings;
 use crate::{Error, Input, OptionSpec, Options};
@@ -120,6 +120,7 @@ static I8_INFO: FormatInfo = FormatInfo {
     name: "int8 rows .i8bin",
     summary: "unit vectors as int8 codes, with a meta.json beside them",
     extensions: &["i8bin"],
+    magic: b"",
     writes: true,
     holds: Holds { scaled: |scaled| *scaled == CODES, ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE, ROUNDING],
@@ -132,6 +133,7 @@ static F32_INFO: FormatInfo = FormatInfo {
     name: "f32 rows .f32bin",
     summary: "vectors as f32 values, with a meta.json beside them",
     extensions: &["f32bin"],
+    magic: b"",
     writes: true,
     holds: Holds { dtypes: &[DType::F32], ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE],
@@ -139,19 +141,9 @@ static F32_INFO: FormatInfo = FormatInfo {
     declarations: false,
 };
 
-/// There is no magic: only the name tells.
-fn probe(kind: Kind, input: &Input) -> Sureness {
-    let named = kind.info().extensions.contains(&input.extension().as_str());
-    if named && !input.is_folder { Sureness::Name } else { Sureness::No }
-}
-
 impl Format for I8Bin {
     fn info(&self) -> &'static FormatInfo {
         Kind::I8.info()
-    }
-
-    fn probe(&self, input: &Input) -> Sureness {
-        probe(Kind::I8, input)
     }
 
     fn read(
@@ -175,10 +167,6 @@ impl Format for I8Bin {
 impl Format for F32Bin {
     fn info(&self) -> &'static FormatInfo {
         Kind::F32.info()
-    }
-
-    fn probe(&self, input: &Input) -> Sureness {
-        probe(Kind::F32, input)
     }
 
     fn read(

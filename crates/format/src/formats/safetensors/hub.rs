@@ -5,9 +5,10 @@
 //! attachments, records, and the encodings that tensors had before they were widened. Parts above
 //! 1 MiB become U8 tensors named `weighbridge/<part>`, because readers refuse long headers.
 
+use super::hub_values::{HubEncoding, HubValue, encoding_of, hub_encoding, hub_value, value_of};
 use crate::model::{
-    Array, Attachment, Container, Data, Dialect, Encoding, Origin, Records, Scaled, Scaling,
-    Tensor, Value, Vocabulary,
+    Attachment, Container, Data, Dialect, Encoding, Origin, Records, Scaled, Tensor, Value,
+    Vocabulary,
 };
 use crate::source::View;
 use serde::de::DeserializeOwned;
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use weighbridge_codec::DType;
 
 /// The metadata entry's name, and the beginning of the names of tensors that carry parts of it.
 pub(super) const KEY: &str = "weighbridge";
@@ -32,27 +32,6 @@ struct Entry {
     /// Every other part, inline or `{"tensor": name}`.
     #[serde(flatten)]
     parts: serde_json::Map<String, Json>,
-}
-
-/// A metadata value; `Text` stands in the file's own metadata.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum HubValue {
-    Text,
-    /// A text that can't stand there, because its key is the hub's own.
-    Kept(String),
-    Bool(bool),
-    Number(String, u64),
-    Bits(u32, String),
-    Array(String, Vec<u64>, String),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum HubEncoding {
-    Plain(String),
-    Divisor { codes: String, divisor: u32 },
-    Affine { codes: String, axis: Option<usize>, scales: Vec<u32>, zero_points: Option<Vec<i32>> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -359,94 +338,4 @@ impl Tensor {
         self.origin = (self.encoding != encoding).then_some(encoding);
         Ok(())
     }
-}
-
-fn hub_value(key: &str, value: &Value) -> HubValue {
-    match value {
-        Value::Text(text) if key == KEY => HubValue::Kept(text.clone()),
-        Value::Text(_) => HubValue::Text,
-        Value::Bool(b) => HubValue::Bool(*b),
-        Value::Number(dtype, bits) => HubValue::Number(dtype.name().to_owned(), *bits),
-        Value::Bits { count, bytes } => HubValue::Bits(*count, hex(bytes)),
-        Value::Array(a) => {
-            HubValue::Array(a.dtype.name().to_owned(), a.shape.clone(), hex(&a.data))
-        }
-    }
-}
-
-fn value_of(key: &str, value: HubValue, c: &Container) -> Result<Option<Value>, String> {
-    Ok(Some(match value {
-        HubValue::Text => return Ok(c.text(key).map(|t| Value::Text(t.to_owned()))),
-        HubValue::Kept(text) => Value::Text(text),
-        HubValue::Bool(b) => Value::Bool(b),
-        HubValue::Number(dtype, bits) => Value::Number(dtype_of(&dtype)?, bits),
-        HubValue::Bits(count, bytes) => {
-            let bytes = unhex(&bytes)?;
-            if bytes.len() as u64 != u64::from(count).div_ceil(8) {
-                return Err(format!("metadata {key:?} has the wrong size"));
-            }
-            Value::Bits { count, bytes: View::owned(bytes) }
-        }
-        HubValue::Array(dtype, shape, data) => {
-            let (dtype, data) = (dtype_of(&dtype)?, unhex(&data)?);
-            let size = crate::wire::numel(&shape).and_then(|n| dtype.byte_len(n));
-            if size != Some(data.len() as u64) {
-                return Err(format!("metadata {key:?} has the wrong size"));
-            }
-            Value::Array(Array { dtype, shape, data: View::owned(data) })
-        }
-    }))
-}
-
-fn hub_encoding(encoding: &Encoding) -> HubEncoding {
-    let Encoding::Scaled(scaled) = encoding else {
-        return HubEncoding::Plain(encoding.stored().name().to_owned());
-    };
-    let codes = scaled.codes.name().to_owned();
-    match &scaled.scaling {
-        Scaling::Divisor(divisor) => HubEncoding::Divisor { codes, divisor: divisor.to_bits() },
-        Scaling::Affine { axis, scales, zero_points } => HubEncoding::Affine {
-            codes,
-            axis: *axis,
-            scales: scales.iter().map(|s| s.to_bits()).collect(),
-            zero_points: zero_points.clone(),
-        },
-    }
-}
-
-fn encoding_of(encoding: HubEncoding) -> Result<Encoding, String> {
-    let (codes, scaling) = match encoding {
-        HubEncoding::Plain(name) => return Ok(Encoding::Plain(dtype_of(&name)?)),
-        HubEncoding::Divisor { codes, divisor } => {
-            (codes, Scaling::Divisor(f32::from_bits(divisor)))
-        }
-        HubEncoding::Affine { codes, axis, scales, zero_points } => {
-            let scales = scales.into_iter().map(f32::from_bits).collect();
-            (codes, Scaling::Affine { axis, scales, zero_points })
-        }
-    };
-    Ok(Encoding::Scaled(Arc::new(Scaled { codes: dtype_of(&codes)?, scaling })))
-}
-
-fn dtype_of(name: &str) -> Result<DType, String> {
-    DType::from_name(name).ok_or_else(|| format!("unknown type {name:?}"))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, b| {
-        let _ = write!(out, "{b:02x}");
-        out
-    })
-}
-
-fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let bad = || "bytes are not written as hex digits".to_owned();
-    let digits = text.as_bytes();
-    if !digits.len().is_multiple_of(2) {
-        return Err(bad());
-    }
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let byte = |p: &[u8]| Some(digit(p[0])? << 4 | digit(p[1])?);
-    digits.chunks(2).map(|p| byte(p).ok_or_else(bad)).collect()
 }

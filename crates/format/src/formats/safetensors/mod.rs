@@ -5,6 +5,7 @@
 
 mod header;
 mod hub;
+mod hub_values;
 mod read;
 mod rules;
 mod shards;
@@ -27,6 +28,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "safetensors",
     summary: "tensors behind a JSON header; holds everything the others hold",
     extensions: &["safetensors"],
+    magic: b"",
     writes: true,
     holds: Holds {
         dtypes: header::DTYPES_HELD,
