@@ -106,6 +106,21 @@ pub fn measure(from: DType, to: DType, bytes: &[u8], count: usize) -> Change {
     if from == to || from.wider().contains(&to) {
         return change;
     }
+    // The narrowing that whole models are measured for.
+    if from == DType::F32 && matches!(to, DType::F16 | DType::BF16) {
+        for raw in bytes.chunks_exact(4).take(count) {
+            let value = f32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]);
+            let stored = if to == DType::F16 {
+                f16::from_f32(value).to_f32()
+            } else {
+                bf16::from_f32(value).to_f32()
+            };
+            if stored.to_bits() != value.to_bits() && !(stored.is_nan() && value.is_nan()) {
+                change.note(f64::from(value), f64::from(stored));
+            }
+        }
+        return change;
+    }
     let bits = usize::try_from(to.bits()).unwrap_or(64);
     for i in 0..count {
         let value = read(from, bytes, i);

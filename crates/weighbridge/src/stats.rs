@@ -70,8 +70,11 @@ pub fn stats(tensor: &Tensor) -> Option<Stats> {
     s.std = (squares / n).sqrt();
     s.histogram = bins.into_list();
     let upper = select(tensor, finite / 2);
-    s.median =
-        if finite % 2 == 1 { upper } else { f64::midpoint(select(tensor, finite / 2 - 1), upper) };
+    s.median = if finite % 2 == 1 {
+        upper
+    } else {
+        f64::midpoint(below(tensor, finite / 2, upper), upper)
+    };
     Some(s)
 }
 
@@ -125,6 +128,18 @@ impl Bins {
         };
         self.counts.iter().enumerate().map(bin).collect()
     }
+}
+
+/// The value before `upper`, which is the one with `rank` others in front of it.
+fn below(tensor: &Tensor, rank: u64, upper: f64) -> f64 {
+    let (mut count, mut largest) = (0, f64::NEG_INFINITY);
+    tensor.for_each_block(|values| {
+        for &v in values.iter().filter(|v| **v < upper && v.is_finite()) {
+            count += 1;
+            largest = largest.max(v);
+        }
+    });
+    if count == rank { largest } else { upper }
 }
 
 /// The finite value with `rank` smaller ones, found 16 bits at a time from the top.
@@ -188,5 +203,9 @@ mod tests {
         let s = stats(&tensor(&values)).unwrap();
         values.sort_by(f32::total_cmp);
         assert_eq!(s.median, f64::from(values[35_000]));
+        for even in [&[1.0, 1.0, 1.0, 2.0][..], &[1.0, 2.0, 3.0, 3.0], &[-1.0, 5.0]] {
+            let s = stats(&tensor(even)).unwrap();
+            assert_eq!(s.median, f64::from(even[even.len() / 2 - 1] + even[even.len() / 2]) / 2.0);
+        }
     }
 }

@@ -95,10 +95,13 @@ impl Tensor {
             let bytes = self.canonical(start, n, &mut raw);
             values.clear();
             match &self.encoding {
-                Encoding::Plain(dtype) => {
+                // What f32 can't hold exactly goes value by value.
+                Encoding::Plain(dtype)
+                    if *dtype != DType::F32 && !dtype.wider().contains(&DType::F32) =>
+                {
                     values.extend((0..n).map(|i| element::read(*dtype, bytes, i).to_f64()));
                 }
-                Encoding::Scaled(_) => {
+                _ => {
                     floats.resize(n, 0f32);
                     self.encoding.decode(bytes, start, &self.shape, &mut floats);
                     values.extend(floats.iter().map(|&v| f64::from(v)));
