@@ -13,6 +13,7 @@ pub mod convert;
 mod dtype;
 pub mod element;
 pub mod minifloat;
+#[allow(unsafe_code)]
 pub mod scan;
 
 pub use dtype::{Class, DType};

@@ -6,7 +6,9 @@ use super::{DIM, styled};
 pub(crate) struct Table {
     header: Vec<&'static str>,
     right: Vec<bool>,
-    rows: Vec<Vec<String>>,
+    /// All cells, row by row, and where each ends: thousands of rows are two allocations.
+    text: String,
+    ends: Vec<usize>,
 }
 
 impl Table {
@@ -15,43 +17,63 @@ impl Table {
         Table {
             header: titles.iter().map(|t| t.trim_start_matches('>')).collect(),
             right: titles.iter().map(|t| t.starts_with('>')).collect(),
-            rows: Vec::new(),
+            text: String::new(),
+            ends: Vec::new(),
         }
     }
 
+    /// Adds a row, with a cell for every column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        debug_assert_eq!(cells.len(), self.header.len());
+        for cell in &cells {
+            self.text.push_str(cell);
+            self.ends.push(self.text.len());
+        }
     }
 
     /// The lines, indented by two spaces.
     pub(crate) fn render(&self) -> String {
-        let length = |s: &str| if s.is_ascii() { s.len() } else { s.chars().count() };
+        let columns = self.header.len();
         let mut widths: Vec<_> = self.header.iter().map(|t| length(t)).collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = length(cell).max(*width);
-            }
+        for (i, cell) in self.cells().enumerate() {
+            widths[i % columns] = widths[i % columns].max(length(cell));
         }
-        let line = |out: &mut String, cells: &mut dyn Iterator<Item = &str>| {
-            let spaces = |out: &mut String, n: usize| out.extend(std::iter::repeat_n(' ', n));
-            for (i, cell) in cells.enumerate() {
-                let gap = widths[i].saturating_sub(length(cell));
-                spaces(out, if self.right[i] { 2 + gap } else { 2 });
-                out.push_str(cell);
-                if !self.right[i] {
-                    spaces(out, gap);
-                }
-            }
-            out.truncate(out.trim_end_matches(' ').len());
-        };
         let mut out = String::new();
-        line(&mut out, &mut self.header.iter().copied());
-        out = styled(DIM, out);
-        for row in &self.rows {
-            out.push('\n');
-            line(&mut out, &mut row.iter().map(String::as_str));
+        for (i, title) in self.header.iter().enumerate() {
+            self.put(title, i, &widths, &mut out);
         }
-        out.push('\n');
+        let mut out = styled(DIM, out.trim_end()) + "\n";
+        let line = widths.iter().sum::<usize>() + 2 * columns + 1;
+        out.reserve(self.ends.len() / columns * line);
+        for (i, cell) in self.cells().enumerate() {
+            self.put(cell, i % columns, &widths, &mut out);
+            if i % columns == columns - 1 {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+            }
+        }
         out
     }
+
+    fn cells(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(&start, &end)| &self.text[start..end])
+    }
+
+    fn put(&self, cell: &str, column: usize, widths: &[usize], out: &mut String) {
+        let gap = std::iter::repeat_n(' ', widths[column] - length(cell));
+        out.push_str("  ");
+        if self.right[column] {
+            out.extend(gap);
+            out.push_str(cell);
+        } else {
+            out.push_str(cell);
+            out.extend(gap);
+        }
+    }
+}
+
+/// Characters; most cells are ASCII, where bytes are characters.
+fn length(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
 }

@@ -23,7 +23,6 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
     out.push_str(&title(&format!("tensors ({})", chosen.len())));
     let mut table = Table::new(&["name", "type", "shape", ">offset", ">bytes"]);
     for t in &chosen {
-        let dims: Vec<_> = t.shape.iter().map(u64::to_string).collect();
         let (offset, bytes) = match t.view() {
             Some(v) => (format!("{:#x}", v.span().start), grouped(v.len() as u64)),
             None => ("declared".to_owned(), String::new()),
@@ -31,7 +30,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
         table.row(vec![
             safe(&t.name),
             t.encoding.name().into_owned(),
-            format!("[{}]", dims.join(", ")),
+            format!("{:?}", t.shape),
             offset,
             bytes,
         ]);

@@ -86,19 +86,12 @@ impl Vocabulary {
 
     fn walk(view: &View, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
         let bytes: &[u8] = view;
-        let width = prefix.width();
-        let mut at = 0;
-        let mut long = false;
-        for token in 0..count {
-            let cut = BadEntry::CutShort { token, at };
-            let Some(raw) = bytes.get(at..at + width) else { return Err(cut) };
-            let length = prefix.length(raw);
-            match (at + width).checked_add(length) {
-                Some(end) if end <= bytes.len() => at = end,
-                _ => return Err(cut),
-            }
-            long |= length >= 128;
-        }
+        let (at, long) = match prefix {
+            Prefix::U16 => ends::<2>(bytes, count, |raw| usize::from(u16::from_le_bytes(raw))),
+            Prefix::U32 => ends::<4>(bytes, count, |raw| {
+                usize::try_from(u32::from_le_bytes(raw)).unwrap_or(usize::MAX)
+            }),
+        }?;
         // Lengths below 128 are ASCII bytes between the tokens: then the whole is valid UTF-8
         // exactly when every token is, and one fast pass tells.
         let whole = &bytes[..at];
@@ -172,6 +165,29 @@ impl Vocabulary {
         let names = SPECIAL_TOKENS.iter().map(|(name, _)| (*name).to_owned());
         self.special = names.zip(found).filter_map(|(n, id)| Some((n, id?))).collect();
     }
+}
+
+/// Where the last of `count` entries ends, and whether one has 128 bytes or more. Each step waits
+/// for the length that the one before it found, so that the loop must do nothing else.
+fn ends<const WIDTH: usize>(
+    bytes: &[u8],
+    count: usize,
+    length: impl Fn([u8; WIDTH]) -> usize,
+) -> Result<(usize, bool), BadEntry> {
+    let mut rest = bytes;
+    let mut most = 0;
+    for token in 0..count {
+        let entry = rest.split_first_chunk::<WIDTH>().and_then(|(raw, behind)| {
+            let n = length(*raw);
+            most = most.max(n);
+            behind.get(n..)
+        });
+        match entry {
+            Some(behind) => rest = behind,
+            None => return Err(BadEntry::CutShort { token, at: bytes.len() - rest.len() }),
+        }
+    }
+    Ok((bytes.len() - rest.len(), most >= 128))
 }
 
 fn check_each(bytes: &[u8], prefix: Prefix, count: usize) -> Result<(), BadEntry> {

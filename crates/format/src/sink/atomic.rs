@@ -5,6 +5,7 @@
 //! later one fails.
 
 use super::Progress;
+use super::blocks::Blocks;
 use super::execute::execute;
 use crate::Error;
 use crate::model::Plan;
@@ -77,7 +78,9 @@ pub fn write(
         let unfinished = Unfinished::register(&temp);
         staged.list.push(Stage { temp, path, backup: None, renamed: false, unfinished });
         let stage = &staged.list[staged.list.len() - 1];
-        execute(file, &stage.path, &mut out, progress)?;
+        let mut blocks = Blocks::new(&mut out);
+        execute(file, &stage.path, &mut blocks, progress)?;
+        blocks.flush().map_err(|e| Error::io(&stage.path, e))?;
         out.sync().map_err(|e| Error::io(&stage.path, e))?;
         if let Ok(old) = std::fs::metadata(&stage.path) {
             // The new file is as readable as the old one was. Not worth failing for.

@@ -1,6 +1,7 @@
 //! Carrying out a plan: bytes to a writer, and files replaced atomically.
 
 mod atomic;
+mod blocks;
 mod execute;
 
 pub use atomic::{FileSystem, OutFile, RealFiles, write};

@@ -14,6 +14,7 @@ use crate::source::View;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub(super) const KEY: &str = "weighbridge";
 const INLINE: usize = 1 << 20;
 const VERSION: u32 = 1;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Entry {
     version: u32,
     format: String,
@@ -206,12 +207,17 @@ fn hub_tensors(container: &Container, stored: &[Stored]) -> Vec<HubTensor> {
 /// Reads the entry back into a container that has the file's own tensors and texts. On an error
 /// the container is as it was.
 pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String> {
-    let entry: Entry = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    if entry.version != VERSION {
-        return Err(format!("version {} of the entry is unknown", entry.version));
-    }
+    let parts = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let mut c = container.clone();
-    let mut reader = Unpacker { parts: entry.parts, used: Vec::new() };
+    let mut reader = Unpacker { parts, used: Vec::new() };
+    let missing = || "the entry lacks its format".to_owned();
+    let version: Option<u32> = reader.part("version", &c)?;
+    if version != Some(VERSION) {
+        return Err(format!("version {} of the entry is unknown", version.unwrap_or(0)));
+    }
+    let format = reader.part("format", &c)?.ok_or_else(missing)?;
+    let layout = reader.part("layout", &c)?.ok_or_else(missing)?;
+    let dialect = reader.part("dialect", &c)?.ok_or_else(missing)?;
     if let Some(list) = reader.part::<Vec<(String, HubValue)>>("metadata", &c)? {
         let mut metadata = Vec::new();
         for (key, value) in list {
@@ -253,32 +259,42 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
         let place: HashMap<_, _> = order.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
         c.tensors.sort_by_key(|t| place.get(t.name.as_str()).copied().unwrap_or(usize::MAX));
     }
-    c.origin = Some(Origin { format: entry.format, layout: entry.layout, dialect: entry.dialect });
+    c.origin = Some(Origin { format, layout, dialect });
     *container = c;
     Ok(())
 }
 
-struct Unpacker {
-    parts: serde_json::Map<String, Json>,
+/// A part that stands in a tensor.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Elsewhere {
+    tensor: String,
+}
+
+struct Unpacker<'a> {
+    /// Each part as it stands in the text: a vocabulary is parsed once, into what it becomes.
+    parts: HashMap<String, &'a RawValue>,
     /// Tensors that carried a part.
     used: Vec<String>,
 }
 
-impl Unpacker {
+impl Unpacker<'_> {
     fn part<T: DeserializeOwned>(
         &mut self,
         name: &str,
         c: &Container,
     ) -> Result<Option<T>, String> {
-        let Some(json) = self.parts.remove(name) else { return Ok(None) };
+        let Some(part) = self.parts.remove(name) else { return Ok(None) };
+        let part = part.get();
         let bad = |e: serde_json::Error| format!("{name}: {e}");
-        let tensor = json.as_object().and_then(|o| o.get("tensor")).and_then(Json::as_str);
-        match tensor {
-            Some(tensor) => {
-                let view = self.carried(tensor, c)?;
+        // A list would do for a structure as well.
+        let elsewhere = if part.starts_with('{') { serde_json::from_str(part).ok() } else { None };
+        match elsewhere {
+            Some(Elsewhere { tensor }) => {
+                let view = self.carried(&tensor, c)?;
                 serde_json::from_slice(&view).map(Some).map_err(bad)
             }
-            None => serde_json::from_value(json).map(Some).map_err(bad),
+            None => serde_json::from_str(part).map(Some).map_err(bad),
         }
     }
 

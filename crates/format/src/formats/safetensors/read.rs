@@ -6,7 +6,7 @@ use super::hub;
 use super::rules::*;
 use crate::model::{Container, Encoding, Tensor, Value};
 use crate::source::Source;
-use crate::wire::{Cursor, Finding, Findings, Regions, What, numel, to_len};
+use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel, to_len};
 use std::collections::{HashMap, HashSet};
 
 /// One file with all that it carries.
@@ -91,20 +91,15 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
     let mut entries = header.tensors;
     entries.sort_by_key(|(_, e)| e.data_offsets);
     let mut names = HashSet::with_capacity(entries.len());
+    if let Some((name, _)) = entries.iter().find(|(name, _)| !names.insert(name.as_ref())) {
+        return Err(DUPLICATE.at(place_of(name, text)).field(format!("tensor {name:?}")).into());
+    }
+    drop(names);
     let mut tensors = Vec::with_capacity(entries.len());
     let mut next = 0;
-    for (name, entry) in &entries {
+    for (name, entry) in entries {
         let about = || format!("tensor {name:?}");
-        // Where the entry stands in the header is looked for only when something is wrong with it.
-        let place = || {
-            let quoted = serde_json::to_string(name).unwrap_or_default();
-            let at =
-                text.windows(quoted.len()).position(|w| w == quoted.as_bytes()).unwrap_or(0) as u64;
-            8 + at..8 + at + quoted.len() as u64
-        };
-        if !names.insert(name) {
-            return Err(DUPLICATE.at(place()).field(about()).into());
-        }
+        let place = || place_of(&name, text);
         let Some((_, dtype)) = DTYPES.iter().find(|(n, _)| *n == entry.dtype) else {
             return Err(DTYPE
                 .at(place())
@@ -137,12 +132,7 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
         let span = data + start..data + end;
         let view = source.view(span.clone()).ok_or_else(|| OFFSETS.at(place()))?;
         regions.add(span, What::Tensor(tensors.len()));
-        tensors.push(Tensor::stored(
-            name.as_ref(),
-            Encoding::Plain(*dtype),
-            entry.shape.clone(),
-            view,
-        ));
+        tensors.push(Tensor::stored(name, Encoding::Plain(*dtype), entry.shape, view));
     }
     if data + next != size {
         return Err(OFFSETS
@@ -154,6 +144,14 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
     }
     regions.finish(size, 1);
     Ok((metadata, tensors, regions))
+}
+
+/// Where the entry of a tensor stands in the header; looked for only when something is wrong with it.
+fn place_of(name: &str, header: &[u8]) -> Span {
+    let quoted = serde_json::to_string(name).unwrap_or_default();
+    let found = header.windows(quoted.len()).position(|w| w == quoted.as_bytes());
+    let at = 8 + found.unwrap_or(0) as u64;
+    at..at + quoted.len() as u64
 }
 
 /// Turns the parser's line and column into a place in the file.

@@ -1,0 +1,41 @@
+//! Running programs, and watching their memory.
+
+use crate::Outcome;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Runs a program with its output thrown away; anything but success is an error.
+pub fn run(program: impl AsRef<OsStr>, args: &[&OsStr]) -> Outcome<()> {
+    finish(start(program, args)?)
+}
+
+/// Runs a program and returns the most anonymous memory it was seen to have, in bytes.
+pub fn peak_memory(program: impl AsRef<OsStr>, args: &[&OsStr]) -> Outcome<u64> {
+    let mut child = start(program, args)?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait()?.is_none() {
+        peak = peak.max(anonymous(Path::new(&status)).unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    finish(child)?;
+    Ok(peak)
+}
+
+fn start(program: impl AsRef<OsStr>, args: &[&OsStr]) -> Outcome<Child> {
+    Ok(Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?)
+}
+
+fn finish(mut child: Child) -> Outcome<()> {
+    let status = child.wait()?;
+    if status.success() { Ok(()) } else { Err(format!("a program failed: {status}").into()) }
+}
+
+fn anonymous(status: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("RssAnon:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

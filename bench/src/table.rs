@@ -1,0 +1,98 @@
+//! The table of results.
+
+use crate::timing::Samples;
+
+/// One line of the table, ready to print.
+pub struct Row([String; 6]);
+
+const TITLES: [&str; 6] = ["what", "ours", "peer", "ratio", "target", "met"];
+
+/// Our time divided by the peer's, which should be at most `limit`.
+pub fn time_ratio(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row {
+    let (best, median) = (ours.best() / peer.best(), ours.median() / peer.median());
+    row(
+        what,
+        times(ours),
+        times(peer),
+        format!("{best:.2} / {median:.2}"),
+        format!("<= {limit} of its time"),
+        verdict(best <= limit, median <= limit),
+    )
+}
+
+/// Our throughput divided by the peer's over the same bytes, which should be at least `limit`.
+pub fn throughput_ratio(what: &str, ours: &Samples, peer: &Samples, bytes: u64, limit: f64) -> Row {
+    let (best, median) = (peer.best() / ours.best(), peer.median() / ours.median());
+    let rates = |s: &Samples| {
+        let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
+        format!("{:.1} / {:.1} GB/s", rate(s.best()), rate(s.median()))
+    };
+    row(
+        what,
+        rates(ours),
+        rates(peer),
+        format!("{best:.2} / {median:.2}"),
+        format!(">= {limit} of its speed"),
+        verdict(best >= limit, median >= limit),
+    )
+}
+
+/// A time that should be below `limit` seconds; the peer is there for comparison only.
+pub fn time_limit(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row {
+    row(
+        what,
+        times(ours),
+        times(peer),
+        String::new(),
+        format!("< {}", unit(limit)),
+        verdict(ours.best() < limit, ours.median() < limit),
+    )
+}
+
+/// Memory in bytes that should stay below `limit`.
+pub fn memory_limit(what: &str, bytes: u64, limit: u64) -> Row {
+    let mib = |n: u64| format!("{:.1} MiB", n as f64 / (1 << 20) as f64);
+    let met = verdict(bytes < limit, bytes < limit);
+    row(what, mib(bytes), String::new(), String::new(), format!("< {}", mib(limit)), met)
+}
+
+pub fn render(rows: &[Row]) -> String {
+    let titles = TITLES.map(str::to_owned);
+    let lines: Vec<_> = [&titles].into_iter().chain(rows.iter().map(|r| &r.0)).collect();
+    let width = |i: usize| lines.iter().map(|l| l[i].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    let mut out = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        let cells: Vec<_> = line.iter().zip(widths).map(|(c, w)| format!("{c:<w$}")).collect();
+        out.push_str(&format!("| {} |\n", cells.join(" | ")));
+        if number == 0 {
+            out.push_str(&format!("|{}|\n", widths.map(|w| "-".repeat(w + 2)).join("|")));
+        }
+    }
+    out
+}
+
+fn row(what: &str, ours: String, peer: String, ratio: String, target: String, met: &str) -> Row {
+    Row([what.to_owned(), ours, peer, ratio, target, met.to_owned()])
+}
+
+fn verdict(best: bool, median: bool) -> &'static str {
+    match (best, median) {
+        (true, true) => "yes",
+        (true, false) => "best only",
+        (false, true) => "median only",
+        (false, false) => "no",
+    }
+}
+
+fn times(samples: &Samples) -> String {
+    format!("{} / {}", unit(samples.best()), unit(samples.median()))
+}
+
+fn unit(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}

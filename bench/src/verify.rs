@@ -1,0 +1,74 @@
+//! Checking every checksum, against computing one over bytes in memory.
+
+use crate::Outcome;
+use crate::files::Files;
+use crate::process;
+use crate::table::{Row, throughput_ratio};
+use crate::timing::{Samples, in_turn};
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+use weighbridge::Options;
+
+/// The first argument of the process that measures: the number of threads is fixed when it starts.
+pub const CHILD: &str = "measure-verify";
+const ROUNDS: usize = 40;
+
+/// How fast a mapped file can be read depends on how it came into the page cache, so it is written
+/// just before: once by the program, once by `cp`, as a file from elsewhere would be.
+pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
+    let copy = files.work.join("copied.weights");
+    files.make_embd()?;
+    process::run("cp", &[files.model_embd.as_os_str(), copy.as_os_str()])?;
+    let mut rows = Vec::new();
+    for (what, file, threads) in [
+        ("verify EMBD, one thread; peer: crc32fast, one thread", &files.model_embd, "1"),
+        ("verify EMBD, all cores; peer: as above", &files.model_embd, "0"),
+        ("verify a copy by `cp`, one thread; peer: as above", &copy, "1"),
+        ("verify a copy by `cp`, all cores; peer: as above", &copy, "0"),
+    ] {
+        let bytes = std::fs::metadata(file)?.len();
+        let (ours, peer) = in_child(file, threads)?;
+        rows.push(throughput_ratio(what, &ours, &peer, bytes, 0.7));
+    }
+    std::fs::remove_file(copy)?;
+    Ok(rows)
+}
+
+/// Times of ours and of the peer's, from a process with so many threads (0: one a core).
+fn in_child(file: &Path, threads: &str) -> Outcome<(Samples, Samples)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let output = command.arg(CHILD).arg(file).env("RAYON_NUM_THREADS", threads).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let mut lines = text.lines().map(|line| {
+        let times = line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
+        times.map(Samples)
+    });
+    match (lines.next(), lines.next()) {
+        (Some(ours), Some(peer)) => Ok((ours?, peer?)),
+        _ => Err("the measuring process said too little".into()),
+    }
+}
+
+/// Prints a line of times of ours, and one of the peer's.
+pub fn child(file: &Path) -> Outcome<()> {
+    let bytes = std::fs::read(file)?;
+    let verify = || {
+        let verdict = weighbridge::verify(file, &Options::default(), false);
+        assert!(verdict.is_ok_and(|v| v.ok && v.format == Some("embd")), "the file is fine");
+    };
+    let [ours, peer] = in_turn(
+        ROUNDS,
+        [&mut || verify(), &mut || {
+            black_box(crc32fast::hash(black_box(&bytes)));
+        }],
+    );
+    for samples in [ours, peer] {
+        let texts: Vec<_> = samples.0.iter().map(f64::to_string).collect();
+        println!("{}", texts.join(" "));
+    }
+    Ok(())
+}
