@@ -153,13 +153,7 @@ fn check_options(options: &Options, source: &str, target: &dyn Format) -> Result
 }
 
 fn transform(container: &mut Container, request: &Request) -> Result<(), Error> {
-    let globs = |list: &[String]| {
-        let glob = |text: &String| {
-            glob::Pattern::new(text)
-                .map_err(|e| Error::refused(format!("bad pattern {text:?}: {e}"), ""))
-        };
-        list.iter().map(glob).collect::<Result<Vec<_>, _>>()
-    };
+    let globs = |list: &[String]| list.iter().map(|t| pattern(t)).collect::<Result<Vec<_>, _>>();
     let (select, exclude) = (globs(&request.select)?, globs(&request.exclude)?);
     for pattern in &select {
         if !container.tensors.iter().any(|t| pattern.matches(&t.name)) {
@@ -180,6 +174,11 @@ fn transform(container: &mut Container, request: &Request) -> Result<(), Error> 
         container.set_text(key, value.clone());
     }
     Ok(())
+}
+
+/// A pattern of names, with `*`, `?` and `[…]`.
+pub fn pattern(text: &str) -> Result<glob::Pattern, Error> {
+    glob::Pattern::new(text).map_err(|e| Error::refused(format!("bad pattern {text:?}: {e}"), ""))
 }
 
 fn rename(container: &mut Container, old: &str, new: &str) -> Result<(), Error> {

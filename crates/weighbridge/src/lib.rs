@@ -25,7 +25,7 @@ mod stats;
 mod summary;
 mod verify;
 
-pub use convert::{Conversion, Request, convert};
+pub use convert::{Conversion, Request, convert, pattern};
 pub use stats::{Bin, Stats, stats};
 pub use summary::{Detail, Summary, describe_region, summary};
 pub use verify::{Verdict, verify};

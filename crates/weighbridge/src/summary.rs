@@ -11,8 +11,8 @@ use weighbridge_format::{Container, Tensor};
 /// How much a summary tells.
 #[derive(Clone, Debug, Default)]
 pub struct Detail {
-    /// Glob of the tensors to list.
-    pub tensors: Option<String>,
+    /// Which tensors to list, by name; all when there is none.
+    pub tensors: Option<glob::Pattern>,
     pub stats: bool,
     pub values: bool,
     pub vocabulary: bool,
@@ -22,8 +22,10 @@ pub struct Detail {
 impl Detail {
     /// The tensors that are to be listed.
     pub fn chosen<'a>(&'a self, container: &'a Container) -> impl Iterator<Item = &'a Tensor> {
-        let glob = self.tensors.as_ref().and_then(|g| glob::Pattern::new(g).ok());
-        container.tensors.iter().filter(move |t| glob.as_ref().is_none_or(|g| g.matches(&t.name)))
+        container
+            .tensors
+            .iter()
+            .filter(|t| self.tensors.as_ref().is_none_or(|g| g.matches(&t.name)))
     }
 }
 

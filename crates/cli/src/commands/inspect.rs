@@ -1,13 +1,14 @@
 //! `weighbridge inspect`: what is inside.
 
 use crate::args::Inspect;
+use crate::progress::with_spinner;
 use crate::render::{self, BOLD, safe, styled};
 use std::process::ExitCode;
-use weighbridge::{Detail, Error, Input, Options};
+use weighbridge::{Container, Detail, Error, Input, Options, pattern};
 
 pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> {
     let detail = Detail {
-        tensors: args.tensors.clone(),
+        tensors: args.tensors.as_deref().map(pattern).transpose()?,
         stats: args.stats,
         values: args.values,
         vocabulary: args.vocab,
@@ -17,6 +18,12 @@ pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> 
     if args.json {
         return super::print_json(&weighbridge::summary(&container, &detail));
     }
+    // Only statistics read the data.
+    let make = || text(args, &container, &detail);
+    super::print(&if args.stats { with_spinner(&args.file, make) } else { make() })
+}
+
+fn text(args: &Inspect, container: &Container, detail: &Detail) -> String {
     let format = weighbridge::table().iter().find(|f| f.info().id == container.format);
     let info = format.map(|f| f.info());
     let mut out = format!(
@@ -28,12 +35,12 @@ pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> 
     );
     if info.is_some_and(|i| i.declarations) {
         out.push('\n');
-        out.push_str(&render::declarations(&container, &detail));
+        out.push_str(&render::declarations(container, detail));
     } else {
-        out.push_str(&render::overview(&container, &detail));
+        out.push_str(&render::overview(container, detail));
     }
     if args.bytes {
-        out.push_str(&render::region_map(&container));
+        out.push_str(&render::region_map(container));
     }
-    super::print(&out)
+    out
 }

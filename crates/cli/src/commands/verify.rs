@@ -1,6 +1,7 @@
 //! `weighbridge verify`: every rule of the format.
 
 use crate::args::Verify;
+use crate::progress::with_spinner;
 use crate::render;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ pub(super) fn run(args: &Verify, options: &Options) -> Result<ExitCode, Error> {
     let mut verdicts = Vec::new();
     let mut worst = 0;
     for file in &args.files {
-        let verdict = match verify(file, options, args.quick) {
+        let verdict = match with_spinner(file, || verify(file, options, args.quick)) {
             Ok(verdict) => verdict,
             // A wrong option is wrong for every file.
             Err(error @ Error::Refused { .. }) => return Err(error),
