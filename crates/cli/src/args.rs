@@ -44,6 +44,14 @@ Examples:
   weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
   weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
     Convert(Convert),
+    /// Compare two files of any formats by their tensors
+    #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
+
+Examples:
+  weighbridge diff model.safetensors model.weights
+  weighbridge diff before.oinf after.oinf --tolerance 1e-6
+  weighbridge diff a.npy b.npy --json | jq .tensors[0].values")]
+    Diff(Diff),
     /// List the formats and what each can hold
     #[command(after_help = "Examples:
   weighbridge formats
@@ -130,6 +138,18 @@ pub(crate) struct Convert {
     #[arg(long)]
     pub force: bool,
     /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    pub first: PathBuf,
+    pub second: PathBuf,
+    /// Largest absolute difference of values that count as the same
+    #[arg(long, default_value_t = 0.0, value_name = "T")]
+    pub tolerance: f64,
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -190,7 +190,7 @@ fn converting_refuses_and_reports() {
 #[test]
 fn every_verb_has_help_with_examples_and_completions_exist() {
     let folder = tempfile::tempdir().unwrap();
-    for verb in ["inspect", "verify", "convert", "formats", "quickstart", "completions"] {
+    for verb in ["inspect", "verify", "convert", "diff", "formats", "quickstart", "completions"] {
         let output = run(folder.path(), &[verb, "--help"]);
         assert!(output.status.success() && out(&output).contains("Examples:"), "{verb}");
     }
@@ -204,6 +204,36 @@ fn every_verb_has_help_with_examples_and_completions_exist() {
     for id in ["embd", "oinf", "i8bin", "f32bin", "safetensors", "npy", "hf"] {
         assert!(ids.contains(&id), "{id}");
     }
+}
+
+#[test]
+fn differences_are_measured() {
+    let folder = samples();
+    let at = folder.path();
+    let same = run(at, &["diff", "tiny.weights", "tiny.oinf"]);
+    assert_eq!(
+        (same.status.code(), out(&same).as_str()),
+        (Some(0), "the same: 17 of 17 common tensors agree\n")
+    );
+    let half = [
+        "convert",
+        "tiny.weights",
+        "half.weights",
+        "--dtype",
+        "f16",
+        "--allow-loss",
+        "--exclude",
+        "*.bias",
+    ];
+    assert!(run(at, &half).status.success());
+    let object = json(at, &["diff", "tiny.weights", "half.weights", "--json"]);
+    assert_eq!(object["same"], false);
+    assert_eq!(object["only_first"].as_array().unwrap().len(), 7);
+    assert_eq!(object["tensors"][0]["encodings"], serde_json::json!(["f32", "f16"]));
+    assert!(object["tensors"][0]["values"]["max_abs"].as_f64().unwrap() < 2e-4);
+    assert_eq!(run(at, &["diff", "tiny.weights", "half.weights"]).status.code(), Some(1));
+    let rows = ["diff", "npy/embeddings.npy", "i8bin/embeddings.i8bin", "--tolerance", "0.004"];
+    assert_eq!(run(at, &rows).status.code(), Some(0));
 }
 
 /// Text from a file can't command the terminal.

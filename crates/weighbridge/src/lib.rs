@@ -3,7 +3,7 @@
 //! * [`open`] a file of any format as a [`Container`];
 //! * [`verify()`] it against every rule of its format;
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
-//! * [`summary()`] and [`stats()`] tell what is inside.
+//! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), weighbridge::Error> {
@@ -20,12 +20,14 @@
 #![forbid(unsafe_code)]
 
 pub mod convert;
+mod diff;
 pub mod samples;
 mod stats;
 mod summary;
 mod verify;
 
 pub use convert::{Conversion, Request, convert, pattern};
+pub use diff::{Difference, TensorDifference, ValueDifference, diff};
 pub use stats::{Bin, Stats, stats};
 pub use summary::{Detail, Summary, describe_region, summary};
 pub use verify::{Verdict, verify};

@@ -2,6 +2,7 @@
 
 mod completions;
 mod convert;
+mod diff;
 mod formats;
 mod inspect;
 mod quickstart;
@@ -16,6 +17,7 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
         Verb::Inspect(args) => inspect::run(&args, &options),
         Verb::Verify(args) => verify::run(&args, &options),
         Verb::Convert(args) => convert::run(&args, options),
+        Verb::Diff(args) => diff::run(&args),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),
         Verb::Completions { shell } => completions::run(shell),

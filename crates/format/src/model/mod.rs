@@ -18,6 +18,6 @@ pub use plan::{FilePlan, Piece, Plan, Produce};
 pub use records::Records;
 pub use report::{Changed, Loss, Report};
 pub use shared::SharedData;
-pub use tensor::{Arrangement, BLOCK, Data, Tensor};
+pub use tensor::{Arrangement, BLOCK, Blocks, Data, Tensor};
 pub use value::{Array, Value, scalar_json};
 pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};

@@ -88,27 +88,16 @@ impl Tensor {
 
     /// Calls `each` with blocks of values, in order.
     pub fn for_each_block(&self, mut each: impl FnMut(&[f64])) {
-        let (mut raw, mut floats, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        let count = if self.view().is_some() { self.count() } else { 0 };
-        for start in (0..count).step_by(BLOCK) {
-            let n = to_len(count - start).min(BLOCK);
-            let bytes = self.canonical(start, n, &mut raw);
-            values.clear();
-            match &self.encoding {
-                // What f32 can't hold exactly goes value by value.
-                Encoding::Plain(dtype)
-                    if *dtype != DType::F32 && !dtype.wider().contains(&DType::F32) =>
-                {
-                    values.extend((0..n).map(|i| element::read(*dtype, bytes, i).to_f64()));
-                }
-                _ => {
-                    floats.resize(n, 0f32);
-                    self.encoding.decode(bytes, start, &self.shape, &mut floats);
-                    values.extend(floats.iter().map(|&v| f64::from(v)));
-                }
-            }
-            each(&values);
+        let mut blocks = self.blocks();
+        while let Some(values) = blocks.next() {
+            each(values);
         }
+    }
+
+    /// The values in bounded blocks, in order; none for a declaration.
+    pub fn blocks(&self) -> Blocks<'_> {
+        let end = if self.view().is_some() { self.count() } else { 0 };
+        Blocks { tensor: self, at: 0, end, raw: vec![], floats: vec![], values: vec![] }
     }
 
     /// `n` values from element `start` on, as f32.
@@ -134,6 +123,46 @@ impl Tensor {
         let mut raw = Vec::new();
         let bytes = self.canonical(index - lead as u64, lead + 1, &mut raw);
         Some(element::read(self.encoding.stored(), bytes, lead))
+    }
+}
+
+/// Walks through a tensor's values, a block at a time, in the same buffers.
+#[derive(Debug)]
+pub struct Blocks<'a> {
+    tensor: &'a Tensor,
+    at: u64,
+    end: u64,
+    raw: Vec<u8>,
+    floats: Vec<f32>,
+    values: Vec<f64>,
+}
+
+impl Blocks<'_> {
+    /// The next values; not an `Iterator`, because they are lent.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<&[f64]> {
+        let n = to_len(self.end - self.at).min(BLOCK);
+        if n == 0 {
+            return None;
+        }
+        let (tensor, start) = (self.tensor, self.at);
+        self.at += n as u64;
+        let bytes = tensor.canonical(start, n, &mut self.raw);
+        self.values.clear();
+        match &tensor.encoding {
+            // What f32 can't hold exactly goes value by value.
+            Encoding::Plain(dtype)
+                if *dtype != DType::F32 && !dtype.wider().contains(&DType::F32) =>
+            {
+                self.values.extend((0..n).map(|i| element::read(*dtype, bytes, i).to_f64()));
+            }
+            _ => {
+                self.floats.resize(n, 0f32);
+                tensor.encoding.decode(bytes, start, &tensor.shape, &mut self.floats);
+                self.values.extend(self.floats.iter().map(|&v| f64::from(v)));
+            }
+        }
+        Some(&self.values)
     }
 }
 
