@@ -102,21 +102,21 @@ impl Scaled {
     }
 
     /// Every code comes back from its value, so that storing the values loses nothing.
-    /// Wide codes are not tried one by one and count as not recoverable.
+    ///
+    /// With an ordinary scale and a small `n = code - zero_point`, `scale * n` is off by at most
+    /// one part in 2^24, so that dividing by the scale gives `n` again after rounding. Wide codes,
+    /// far zero points and scales that overflow or lose bits don't promise that.
     pub fn is_recoverable(&self) -> bool {
-        let channels = match &self.scaling {
-            Scaling::Divisor(_) => 1,
-            Scaling::Affine { scales, .. } => scales.len(),
-        };
-        if self.codes.bits() > 8 {
-            return false;
-        }
-        let all = -128i128..=255;
-        (0..channels).all(|channel| {
-            all.clone()
-                .filter(|&code| self.in_range(code))
-                .all(|code| self.exact_code(self.value(code, channel), channel) == Some(code))
-        })
+        const FARTHEST: u32 = 1 << 20;
+        let Scaling::Affine { scales, .. } = &self.scaling else { return true };
+        self.codes.bits() <= 8
+            && scales.iter().enumerate().all(|(channel, scale)| {
+                let zero = self.zero_point(channel).unsigned_abs();
+                let farthest = zero.saturating_add(255);
+                farthest <= FARTHEST
+                    && scale.is_normal()
+                    && (f64::from(scale.abs()) * f64::from(farthest)) < f64::from(f32::MAX)
+            })
     }
 
     fn in_range(&self, code: i128) -> bool {
@@ -195,9 +195,27 @@ mod tests {
         assert_eq!(tail, out[9..]);
     }
 
+    /// What `is_recoverable` promises, tried out code by code.
+    #[test]
+    fn recoverable_codes_are_recovered() {
+        let scales = [0.1, -0.37, 1e-30, 2.9e33, 1.0, f32::MIN_POSITIVE];
+        for codes in [DType::I8, DType::U8, DType::I4, DType::T1] {
+            for (scale, zero) in scales.iter().flat_map(|&s| [(s, 0), (s, -77), (s, 1 << 19)]) {
+                let zero_points = (zero != 0).then(|| vec![zero]);
+                let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points };
+                let scaled = Scaled { codes, scaling };
+                let all = (-128i128..=255).filter(|&c| scaled.in_range(c));
+                let recovered = all.map(|c| scaled.exact_code(scaled.value(c, 0), 0) == Some(c));
+                assert!(!scaled.is_recoverable() || { recovered }.all(|r| r), "{scaled:?}");
+            }
+        }
+        let divided = Scaled { codes: DType::I8, scaling: Scaling::Divisor(127.0) };
+        assert!((-128..128).all(|c| divided.exact_code(divided.value(c, 0), 0) == Some(c)));
+    }
+
     #[test]
     fn unusable_scales_are_not_recoverable() {
-        for scale in [0.0, f32::NAN, f32::INFINITY, f32::MAX] {
+        for scale in [0.0, f32::NAN, f32::INFINITY, f32::MAX, f32::from_bits(1)] {
             let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points: None };
             assert!(!Scaled { codes: DType::I8, scaling }.is_recoverable(), "{scale}");
         }
