@@ -50,6 +50,16 @@ impl Encoding {
         }
     }
 
+    /// Whether there is a scale for every channel of a tensor of this shape.
+    pub fn fits(&self, shape: &[u64]) -> bool {
+        let Encoding::Scaled(scaled) = self else { return true };
+        let Scaling::Affine { axis, scales, zero_points } = &scaled.scaling else { return true };
+        let channels = axis.map_or(Some(1), |axis| shape.get(axis).copied());
+        scaled.codes.is_integer()
+            && channels == Some(scales.len() as u64)
+            && zero_points.as_ref().is_none_or(|z| z.len() == scales.len())
+    }
+
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Encoding::Plain(dtype) => dtype.name().into(),
@@ -140,7 +150,9 @@ impl Scaled {
     pub fn channels(&self, start: u64, shape: &[u64]) -> Channels {
         let (inner, length) = match &self.scaling {
             Scaling::Affine { axis: Some(axis), .. } if *axis < shape.len() => {
-                (shape[axis + 1..].iter().product::<u64>().max(1), shape[*axis].max(1))
+                // An empty tensor may have dimensions whose product is no number.
+                let inner = shape[axis + 1..].iter().fold(1u64, |n, &d| n.saturating_mul(d));
+                (inner.max(1), shape[*axis].max(1))
             }
             _ => (u64::MAX, 1),
         };

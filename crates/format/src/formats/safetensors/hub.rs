@@ -11,6 +11,7 @@ use crate::model::{
     Vocabulary,
 };
 use crate::source::View;
+use crate::wire::numel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -219,17 +220,17 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
     let layout = reader.part("layout", &c)?.ok_or_else(missing)?;
     let dialect = reader.part("dialect", &c)?.ok_or_else(missing)?;
     if let Some(list) = reader.part::<Vec<(String, HubValue)>>("metadata", &c)? {
+        let mut texts: HashMap<_, _> = c.metadata.drain(..).collect();
         let mut metadata = Vec::new();
         for (key, value) in list {
             // A text that was removed since then stays removed.
-            if let Some(value) = value_of(&key, value, &c)? {
+            if let Some(value) = value_of(&key, value, &mut texts)? {
                 metadata.push((key, value));
             }
         }
         // Texts that were added since then come behind.
-        let added =
-            c.metadata.drain(..).filter(|(k, _)| metadata.iter().all(|(known, _)| known != k));
-        let added: Vec<_> = added.collect();
+        let mut added: Vec<_> = texts.into_iter().collect();
+        added.sort_by(|a, b| a.0.cmp(&b.0));
         metadata.extend(added);
         c.metadata = metadata;
     }
@@ -306,25 +307,33 @@ impl Unpacker<'_> {
 }
 
 fn restore_tensors(list: Vec<HubTensor>, c: &mut Container) -> Result<(), String> {
+    let names = c.tensors.iter().enumerate();
+    let mut place: HashMap<_, _> = names.map(|(i, t)| (t.name.clone(), i)).collect();
     for hub in list {
         let encoding = encoding_of(hub.encoding)?;
-        if let Some(shape) = hub.declared {
-            // Unless it was given data since then.
-            if c.tensor(&hub.name).is_some() {
-                continue;
-            }
-            c.tensors.push(Tensor {
-                name: hub.name,
-                shape,
-                encoding,
-                data: Data::Declared,
-                origin: None,
-            });
+        let index = place.get(&hub.name).copied();
+        let shape = match (index, &hub.declared) {
+            (Some(index), _) => &c.tensors[index].shape,
+            (None, Some(declared)) => declared,
+            // A tensor that was removed since then stays removed.
+            (None, None) => continue,
+        };
+        let sized = numel(shape).and_then(|n| encoding.byte_len(n));
+        if sized.is_none() || !encoding.fits(shape) {
+            return Err(format!("the shape or scale of tensor {:?} makes no sense", hub.name));
+        }
+        let Some(index) = index else {
+            let (name, shape) = (hub.name, shape.clone());
+            place.insert(name.clone(), c.tensors.len());
+            c.tensors.push(Tensor { name, shape, encoding, data: Data::Declared, origin: None });
+            continue;
+        };
+        // A declaration that was given data since then is no declaration.
+        if hub.declared.is_some() {
             continue;
         }
-        let twin = hub.alias.and_then(|name| c.tensor(&name).and_then(Tensor::view).cloned());
-        // A tensor that was removed since then stays removed.
-        let Some(tensor) = c.tensors.iter_mut().find(|t| t.name == hub.name) else { continue };
+        let twin = hub.alias.and_then(|name| c.tensors[*place.get(&name)?].view().cloned());
+        let tensor = &mut c.tensors[index];
         if hub.codes {
             tensor.take_as_codes_of(encoding)?;
         } else if encoding != tensor.encoding {

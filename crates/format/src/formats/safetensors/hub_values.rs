@@ -1,9 +1,10 @@
 //! Metadata values and encodings in the hub's JSON.
 
 use super::hub::KEY;
-use crate::model::{Array, Container, Encoding, Scaled, Scaling, Value};
+use crate::model::{Array, Encoding, Scaled, Scaling, Value};
 use crate::source::View;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -41,9 +42,14 @@ pub(super) fn hub_value(key: &str, value: &Value) -> HubValue {
     }
 }
 
-pub(super) fn value_of(key: &str, value: HubValue, c: &Container) -> Result<Option<Value>, String> {
+/// A value; texts are taken out of those that stand in the file.
+pub(super) fn value_of(
+    key: &str,
+    value: HubValue,
+    texts: &mut HashMap<String, Value>,
+) -> Result<Option<Value>, String> {
     Ok(Some(match value {
-        HubValue::Text => return Ok(c.text(key).map(|t| Value::Text(t.to_owned()))),
+        HubValue::Text => return Ok(texts.remove(key)),
         HubValue::Kept(text) => Value::Text(text),
         HubValue::Bool(b) => Value::Bool(b),
         HubValue::Number(dtype, bits) => Value::Number(dtype_of(&dtype)?, bits),
