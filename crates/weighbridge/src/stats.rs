@@ -87,20 +87,25 @@ struct Bins {
 
 impl Bins {
     fn new(min: f64, max: f64, integers: bool) -> Bins {
-        let whole = integers && max - min <= 20.0;
+        // Beyond 2^53 not every whole number is a double.
+        let exact = 2f64.powi(53);
+        let whole = integers && max - min <= 20.0 && min > -exact && max < exact;
         let edges: Vec<f64> = if whole {
-            let mut edges = Vec::new();
-            let mut v = min;
-            while v <= max {
-                edges.push(v);
-                v += 1.0;
-            }
-            edges
+            (0..=20).map(|i| min + f64::from(i)).take_while(|v| *v <= max).collect()
         } else if min == max {
             vec![min, max]
         } else {
             let step = (max - min) / BINS as f64;
-            (0..=BINS).map(|i| if i == BINS { max } else { i as f64 * step + min }).collect()
+            let edge = |i: usize| match i {
+                BINS => max,
+                // The range of doubles is wider than a double.
+                _ if step.is_infinite() => {
+                    let part = i as f64 / BINS as f64;
+                    min * (1.0 - part) + max * part
+                }
+                _ => i as f64 * step + min,
+            };
+            (0..=BINS).map(edge).collect()
         };
         let count = if whole { edges.len() } else { edges.len() - 1 };
         Bins { edges, counts: vec![0; count], whole }
@@ -109,12 +114,12 @@ impl Bins {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn add(&mut self, v: f64) {
         let (min, last) = (self.edges[0], self.counts.len() - 1);
-        let width = self.edges[self.edges.len() - 1] - min;
-        let place = if self.whole { v - min } else { (v - min) / width * BINS as f64 };
+        let step = self.edges.get(1).map_or(1.0, |next| next - min);
+        let place = if self.whole { v - min } else { v / step - min / step };
         // Rounding may put a value beside its bin: the edges decide.
         let mut bin = (place as usize).min(last);
         if v < self.edges[bin] {
-            bin -= 1;
+            bin = bin.saturating_sub(1);
         } else if !self.whole && bin < last && v >= self.edges[bin + 1] {
             bin += 1;
         }
@@ -149,6 +154,13 @@ fn select(tensor: &Tensor, mut rank: u64) -> f64 {
         let bits = v.to_bits();
         if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
     };
+    // Sorting a few values is cheaper than counting.
+    if tensor.count() <= 4096 {
+        let mut all = Vec::new();
+        tensor.for_each_block(|values| all.extend(values.iter().filter(|v| v.is_finite())));
+        all.sort_by(f64::total_cmp);
+        return all.get(usize::try_from(rank).unwrap_or(0)).copied().unwrap_or(f64::NAN);
+    }
     let mut prefix = 0u64;
     for level in 0..4 {
         let shift = 48 - level * 16;
@@ -194,6 +206,19 @@ mod tests {
         assert!((s.std - 2.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(s.histogram.iter().map(|b| b.count).sum::<u64>(), 4);
         assert_eq!(stats(&tensor(&[])), None);
+    }
+
+    /// Numbers so large that adding one changes nothing, and a range wider than any number.
+    #[test]
+    fn huge_numbers_have_histograms() {
+        let bytes = [1u64 << 60, 1 << 60].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let whole = Tensor::stored("x", Encoding::Plain(DType::U64), vec![2], View::owned(bytes));
+        assert_eq!(stats(&whole).unwrap().histogram.len(), 1);
+        let bytes = [f64::MAX, f64::MIN, 0.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let wide = Tensor::stored("x", Encoding::Plain(DType::F64), vec![3], View::owned(bytes));
+        let bins = stats(&wide).unwrap().histogram;
+        assert_eq!(bins.iter().map(|b| b.count).sum::<u64>(), 3);
+        assert!(bins.iter().all(|b| b.low.is_finite() && b.high.is_finite()));
     }
 
     #[test]

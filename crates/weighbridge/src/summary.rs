@@ -4,6 +4,7 @@ use crate::stats::{Stats, stats};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
+use weighbridge_codec::Scalar;
 use weighbridge_format::model::scalar_json;
 use weighbridge_format::wire::What;
 use weighbridge_format::{Container, Tensor};
@@ -106,7 +107,7 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> 
     let values = |from: u64| -> Option<Json> {
         let shown = detail.values && tensor.view().is_some();
         shown.then(|| {
-            (from..from + some).filter_map(|i| tensor.scalar(i)).map(scalar_json).collect()
+            (from..from + some).filter_map(|i| tensor.scalar(i)).map(number_json).collect()
         })
     };
     TensorSummary {
@@ -118,6 +119,14 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> 
         stats: detail.stats.then(|| stats(tensor)),
         first: values(0),
         last: values(count - some),
+    }
+}
+
+/// A value as a JSON number; of a complex one the real part.
+fn number_json(value: Scalar) -> Json {
+    match value {
+        Scalar::Complex(re, _) => scalar_json(Scalar::Float(f64::from(re))),
+        other => scalar_json(other),
     }
 }
 

@@ -4,8 +4,9 @@ use crate::args::Formats;
 use crate::render::{Table, styled};
 use serde_json::json;
 use std::process::ExitCode;
+use weighbridge::codec::DType;
 use weighbridge::model::{Holds, Keeps};
-use weighbridge::{Error, FormatInfo, table};
+use weighbridge::{Encoding, Error, FormatInfo, table};
 
 pub(super) fn run(args: &Formats) -> Result<ExitCode, Error> {
     let all = table().iter().map(|f| f.info());
@@ -44,7 +45,7 @@ fn held(holds: &Holds) -> Vec<&'static str> {
         (holds.sizevars, "size variables"),
         (holds.vocabulary, "vocabulary"),
         (holds.attachments, "attachments"),
-        ((holds.declared)(weighbridge::codec::DType::F32), "declared tensors"),
+        ((holds.declared)(&Encoding::Plain(DType::F32)), "declared tensors"),
         (holds.records, "row records"),
     ];
     list.extend(parts.into_iter().filter(|(has, _)| *has).map(|(_, name)| name));

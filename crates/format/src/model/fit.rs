@@ -30,8 +30,8 @@ pub struct Holds {
     pub sizevars: bool,
     pub vocabulary: bool,
     pub attachments: bool,
-    /// Tensors that are declared without data: of which types.
-    pub declared: fn(DType) -> bool,
+    /// Tensors that are declared without data: of which encodings.
+    pub declared: fn(&Encoding) -> bool,
     pub records: bool,
 }
 
@@ -117,7 +117,8 @@ pub fn place(
         } else {
             // A declaration has no values to convert: its type is held or it is not.
             let own = tensor.origin.clone().unwrap_or_else(|| tensor.encoding.clone());
-            (holds.declared)(own.stored()).then_some((own, Change::default()))
+            let held = (holds.declared)(&own);
+            held.then_some((own, Change::default()))
         };
         let Some((encoding, change)) = choice else {
             let why = format!("the format has no type for {}", tensor.encoding.name());
@@ -158,7 +159,7 @@ pub fn place(
 fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {
     let rank = tensor.shape.len();
     let (low, high) = holds.rank;
-    let own = tensor.origin.as_ref().unwrap_or(&tensor.encoding).stored();
+    let own = tensor.origin.as_ref().unwrap_or(&tensor.encoding);
     if tensor.view().is_none() && !(holds.declared)(own) {
         Some("it is declared without data, and the format can't say that".to_owned())
     } else if rank < low || rank > high {
@@ -185,7 +186,11 @@ fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encod
     // Values that were changed on the way, so that they no longer fit, stay as they are.
     let fits = |origin: &&Encoding| match origin {
         Encoding::Plain(dtype) => measure(tensor, *dtype).changed == 0,
-        Encoding::Scaled(_) => true,
+        // Codes in a wider type; values are looked at one by one when they are written.
+        Encoding::Scaled(codes) => match own {
+            Encoding::Scaled(_) => measure_codes(tensor, codes.codes).changed == 0,
+            Encoding::Plain(_) => true,
+        },
     };
     if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)).filter(fits) {
         return Some((origin.clone(), Change::default()));
@@ -216,6 +221,12 @@ fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encod
         .collect();
     let exact = tries.iter().find(|(_, c)| c.changed == 0).cloned();
     exact.or_else(|| tries.into_iter().find(|(e, _)| e.is_real()))
+}
+
+/// What storing a tensor's codes in a type of another width would change.
+fn measure_codes(tensor: &Tensor, to: DType) -> Change {
+    let codes = Tensor { encoding: Encoding::Plain(tensor.encoding.stored()), ..tensor.clone() };
+    measure(&codes, to)
 }
 
 /// What storing a tensor as `to` would change.

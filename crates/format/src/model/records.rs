@@ -62,15 +62,17 @@ impl<'de> Visitor<'de> for Count {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<u64, A::Error> {
-        let mut count = 0;
+        let mut count = None;
         while let Some(key) = map.next_key::<std::borrow::Cow<str>>()? {
-            if key == "records" {
-                count = map.next_value::<Counted>()?.0;
+            if key == "records" && count.is_some() {
+                return Err(serde::de::Error::duplicate_field("records"));
+            } else if key == "records" {
+                count = Some(map.next_value::<Counted>()?.0);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(count)
+        Ok(count.unwrap_or(0))
     }
 }
 
@@ -118,7 +120,14 @@ mod tests {
         assert_eq!(records.items()[0].get(), r#"{"a" : 1}"#);
         assert_eq!(parse(r#"[{"x":[1,2]},{},{}]"#).unwrap().items().len(), 3);
         assert_eq!(parse("{}").unwrap().count(), 0);
-        for bad in [r#"{"records": [1]}"#, r#"{"records": {}}"#, "[{},", "3", "[] x"] {
+        for bad in [
+            r#"{"records": [{}], "records": []}"#,
+            r#"{"records": [1]}"#,
+            r#"{"records": {}}"#,
+            "[{},",
+            "3",
+            "[] x",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

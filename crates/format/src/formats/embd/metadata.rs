@@ -38,7 +38,12 @@ pub(in super::super) fn derived(container: &Container, key: &str) -> Option<u64>
                 let number = name.strip_prefix("encoder.layer.")?.split('.').next()?;
                 number.parse::<u64>().ok()
             };
-            container.tensors.iter().filter_map(|t| layer(&t.name)).max().map(|n| n + 1)
+            container
+                .tensors
+                .iter()
+                .filter_map(|t| layer(&t.name))
+                .max()
+                .and_then(|n| n.checked_add(1))
         }
         "intermediate_size" => shape("encoder.layer.0.intermediate.dense.weight", 0),
         "max_position_emb" => shape("embeddings.position_embeddings.weight", 0),

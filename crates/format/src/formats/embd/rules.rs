@@ -192,7 +192,19 @@ fn check_order(container: &Container, header: &Header, findings: &mut Findings) 
     let sections =
         [header.metadata_offset, header.vocab_offset, header.index_offset, header.data_offset];
     let present: Vec<_> = sections.into_iter().filter(|&o| o != 0).collect();
-    if !present.is_sorted() {
+    // Each section begins where the one before it ends, also where it is empty.
+    let names = container.regions.of(What::Structure("tensor names")).next();
+    let index_end = u64::from(header.index_offset) + u64::from(header.index_count) * 32;
+    let names_end = names.map_or(index_end, |n| n.end);
+    let data =
+        if aligned { align_up(names_end, super::layout::ALIGNMENT) } else { Some(names_end) };
+    let before_index = u64::from(header.metadata_offset)
+        + u64::from(header.metadata_size)
+        + u64::from(header.vocab_size);
+    if !present.is_sorted()
+        || data != Some(header.data_offset.into())
+        || (header.metadata_size > 0 && before_index != u64::from(header.index_offset))
+    {
         out_of_place = out_of_place.or(Some(12..40));
     }
     if let Some(span) = out_of_place {

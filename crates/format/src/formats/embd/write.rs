@@ -4,10 +4,12 @@ use super::super::FormatInfo;
 use super::layout::{self, Descriptor, Header};
 use super::metadata::{REQUIRED, derived};
 use crate::model::{
-    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SPECIAL_TOKENS, SharedData, fit,
+    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SPECIAL_TOKENS, SharedData,
+    Tensor, fit,
 };
 use crate::wire::{align_up, fnv1a32, put_u16, put_u32};
 use crate::{Error, Options};
+use std::collections::HashSet;
 use weighbridge_codec::DType;
 
 /// Longest text that a 16-bit length can announce.
@@ -22,6 +24,16 @@ pub(super) fn plan(
     let container = &adapt(container, options, &mut report)?;
     if options.get("layout") == Some("stream") {
         return plan_stream(container, options, info, report);
+    }
+    let rows = container
+        .tensor("embeddings.word_embeddings.weight")
+        .and_then(|t| t.shape.first().copied());
+    let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
+    if let (Some(rows), Some(tokens)) = (rows, tokens)
+        && rows != tokens
+    {
+        let what = format!("the vocabulary has {tokens} tokens, the word embeddings {rows} rows");
+        report.warnings.push(what);
     }
     let placements = fit(container, &info.holds, options, &mut report)?;
     let dialect = container.dialect_of("embd");
@@ -95,12 +107,24 @@ fn adapt(
     // A file that was EMBD before is not corrected.
     let foreign = c.dialect_of("embd").is_none();
     let prefixed = foreign && c.tensors.iter().any(|t| t.name.starts_with("bert.embeddings."));
+    if prefixed {
+        let names: HashSet<_> = c.tensors.iter().map(|t| t.name.as_str()).collect();
+        let twice = |n: &&str| n.strip_prefix("bert.").is_some_and(|rest| names.contains(rest));
+        if let Some(name) = names.iter().copied().find(twice) {
+            let what =
+                format!("there is a tensor {name:?} and one of the same name without \"bert.\"");
+            return Err(Error::refused(
+                what,
+                "give one of them another name with --rename OLD=NEW",
+            ));
+        }
+    }
     c.tensors.retain_mut(|t| {
         if prefixed && let Some(rest) = t.name.strip_prefix("bert.") {
             t.name = rest.to_owned();
         }
         // Always 0, 1, 2, …: no weights.
-        if foreign && t.name == "embeddings.position_ids" {
+        if foreign && t.name == "embeddings.position_ids" && counts_up(t) {
             report.ignored.push(format!("tensor {}", t.name));
             return false;
         }
@@ -110,6 +134,9 @@ fn adapt(
         }
         true
     });
+    if options.get("created-at").is_some() {
+        c.set_text("created_at", super::super::created_at(options)?);
+    }
     if c.layout == "indexed"
         && c.format == "embd"
         && options.get("layout").is_none()
@@ -130,6 +157,19 @@ fn adapt(
         }
     }
     Ok(c)
+}
+
+/// 0, 1, 2, …
+fn counts_up(tensor: &Tensor) -> bool {
+    let mut next = 0.0;
+    let mut good = tensor.encoding.stored().is_integer();
+    tensor.for_each_block(|values| {
+        for &v in values {
+            good &= v == next;
+            next += 1.0;
+        }
+    });
+    good
 }
 
 fn complete(c: &Container) -> bool {

@@ -68,6 +68,14 @@ impl Format for HuggingFace {
 
     fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
         check_finite(container, NOT_FINITE, findings);
+        let rows = embd::bert_facts(container, "vocab_size");
+        let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
+        if let (Some(rows), Some(tokens)) = (rows, tokens)
+            && rows != tokens
+        {
+            let finding = DISAGREES.at(0..0).field("vocabulary");
+            findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
+        }
         let keys =
             ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
         for key in keys {

@@ -76,8 +76,10 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
             container.metadata.push((key, value));
         }
     }
-    let described = settings.is_bert && tokenizer.is_plain;
-    if !tokenizer.is_plain && settings.is_bert {
+    // Without any tokenizer file there is nothing that would need more words.
+    let has_tokenizer = files.has("tokenizer.json") || files.has("vocab.txt");
+    let described = settings.is_bert && (tokenizer.is_plain || !has_tokenizer);
+    if !tokenizer.is_plain && settings.is_bert && has_tokenizer {
         findings.push(
             TOKENIZER
                 .at(0..0)

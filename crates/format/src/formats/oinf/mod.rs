@@ -20,7 +20,7 @@ pub(super) struct Oinf;
 static INFO: FormatInfo = FormatInfo {
     id: "oinf",
     name: "OINF .oinf",
-    summary: "size variables, typed metadata and tensors of 23 types, packed and scaled ones too",
+    summary: "size variables, typed metadata and tensors of 22 types, packed and scaled ones too",
     extensions: &["oinf"],
     magic: &layout::MAGIC,
     writes: true,
@@ -33,7 +33,7 @@ static INFO: FormatInfo = FormatInfo {
         sizevars: true,
         vocabulary: true,
         attachments: true,
-        declared: |dtype| layout::DTYPES_WRITTEN.contains(&dtype),
+        declared: |e| layout::DTYPES_WRITTEN.contains(&e.stored()),
         records: true,
     },
     options: &[OptionSpec {

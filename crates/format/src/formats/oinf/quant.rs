@@ -1,7 +1,7 @@
 //! The quantization payload of version 2.
 
 use super::layout::{pad, zeros};
-use super::rules::{PADDING, QUANT, SCHEME};
+use super::rules::{PADDING, QUANT, SCALE, SCHEME};
 use crate::model::{Scaled, Scaling};
 use crate::wire::{Cursor, Finding, Findings, Span, put_u32, put_u64};
 use weighbridge_codec::DType;
@@ -85,7 +85,13 @@ pub(super) fn read(
         ));
     }
     if !codes.is_integer() {
-        return Err(bad(0, "scales on a tensor of integers", codes.to_string()));
+        let finding = QUANT.at(span).field(field).expected("scales on a tensor of integers");
+        return Err(Box::new(finding.found(codes)));
+    }
+    if let Some(bad) = scales.iter().position(|s| !s.is_finite() || *s == 0.0) {
+        let at = span.start + 48 + 4 * bad as u64;
+        findings
+            .push(SCALE.at(at..at + 4).field(field).expected("finite, not 0").found(scales[bad]));
     }
     let zero_points = has_zero.then_some(points);
     Ok(Scaled { codes, scaling: Scaling::Affine { axis, scales, zero_points } })

@@ -3,8 +3,9 @@
 use super::super::values::{check_finite, check_padding};
 use super::layout::{self, Header};
 use crate::model::{Container, Tensor};
-use crate::wire::{Findings, What, to_len};
+use crate::wire::{Findings, Span, What, to_len};
 use crate::{Input, rules};
+use std::collections::HashMap;
 use weighbridge_codec::{DType, element};
 
 rules! {
@@ -30,6 +31,7 @@ rules! {
     TERNARY "OINF-20" Error "a ternary value is neither -1, 0 nor +1";
     NOT_FINITE "OINF-21" Warning "a value is not a finite number";
     SCHEME "OINF-22" Warning "an asymmetric scheme has no zero point";
+    SCALE "OINF-23" Warning "a scale is zero or not a finite number";
 }
 
 pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
@@ -82,20 +84,34 @@ fn check_order(container: &Container, file: &[u8], findings: &mut Findings) {
     let Ok(header) = Header::parse(file) else { return };
     let mut out_of_place = container.regions.of(What::Unknown).next();
     let mut next = 0;
-    let mut first_of_alias = std::collections::HashSet::new();
+    let mut seen: HashMap<Span, What> = HashMap::new();
     for region in container.regions.list() {
-        let blob = match region.what {
-            What::Structure(_) => false,
-            What::Tensor(_) | What::Metadata(_) | What::Scales(_) => true,
-            _ => continue,
-        };
-        if blob && !first_of_alias.insert(region.span.clone()) {
+        if matches!(region.what, What::Padding | What::Unknown) {
+            continue;
+        }
+        if let Some(first) = seen.insert(region.span.clone(), region.what) {
+            // Two tensors may be the same bytes, if they mean the same by them.
+            let encoding = |what: What| match what {
+                What::Tensor(i) => Some(&container.tensors[i].encoding),
+                _ => None,
+            };
+            if encoding(first).is_none() || encoding(first) != encoding(region.what) {
+                out_of_place = out_of_place.or(Some(region.span.clone()));
+            }
             continue;
         }
         if region.span.start != next {
             out_of_place = out_of_place.or(Some(region.span.clone()));
         }
         next = layout::align(region.span.end).unwrap_or(region.span.end);
+    }
+    // A tensor of no bytes has a place too: where the next blob begins.
+    for tensor in container.tensors.iter().filter_map(Tensor::view).filter(|v| v.is_empty()) {
+        let at = tensor.span().start;
+        let starts = container.regions.list().iter().any(|r| r.span.start == at);
+        if !starts && at != header.file_size {
+            out_of_place = out_of_place.or(Some(at..at));
+        }
     }
     // The blobs' order is that of the tables: metadata first, then each tensor and its scales.
     let rank = |what: What| match what {

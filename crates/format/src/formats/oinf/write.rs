@@ -18,6 +18,7 @@ pub(super) fn plan(
     let mut holds = info.holds;
     if options.get("oinf-version") == Some("1") {
         holds.scaled = |_| false;
+        holds.declared = |e| matches!(e, Encoding::Plain(d) if layout::DTYPES_WRITTEN.contains(d));
     }
     let mut placements = fit(container, &holds, options, &mut report)?;
     let mut sizevars = container.sizevars.clone();

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use weighbridge_codec::DType;
 
 /// Readers of safetensors refuse headers longer than this.
@@ -82,8 +83,12 @@ impl<'de> Visitor<'de> for HeaderVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header<'de>, A::Error> {
         let mut header = Header::default();
+        let mut with_metadata = false;
         while let Some(BorrowedText(name)) = map.next_key()? {
-            if name == "__metadata__" {
+            if name == "__metadata__" && with_metadata {
+                return Err(serde::de::Error::custom("__metadata__ appears twice"));
+            } else if name == "__metadata__" {
+                with_metadata = true;
                 header.metadata = map.next_value::<Texts>()?.0;
             } else {
                 header.tensors.push((name, map.next_value()?));
@@ -111,8 +116,13 @@ impl<'de> Deserialize<'de> for Texts {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
                 let mut texts = Texts::default();
-                while let Some(entry) = map.next_entry()? {
-                    texts.0.push(entry);
+                let mut keys = HashSet::new();
+                while let Some((key, text)) = map.next_entry::<String, String>()? {
+                    if !keys.insert(key.clone()) {
+                        let what = format!("the metadata key {key:?} appears twice");
+                        return Err(serde::de::Error::custom(what));
+                    }
+                    texts.0.push((key, text));
                 }
                 Ok(texts)
             }

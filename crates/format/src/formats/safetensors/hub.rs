@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The metadata entry's name, and the beginning of the names of tensors that carry parts of it.
@@ -84,6 +84,7 @@ pub(super) fn pack(
     let origin = container.origin.as_ref().map_or(container.format, |o| &o.format);
     let needed = origin != "safetensors"
         || container.metadata.iter().any(|(k, v)| v.as_text().is_none() || k == KEY)
+        || !texts_fit(container)
         || !tensors.is_empty()
         || !container.sizevars.is_empty()
         || !container.attachments.is_empty()
@@ -92,8 +93,14 @@ pub(super) fn pack(
     if !needed {
         return None;
     }
-    let mut packer = Packer { parts: serde_json::Map::new(), inline: 0, tensors: Vec::new() };
-    let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(k, v));
+    let mut packer = Packer {
+        parts: serde_json::Map::new(),
+        inline: 0,
+        tensors: Vec::new(),
+        taken: container.tensors.iter().map(|t| t.name.clone()).collect(),
+    };
+    let in_header = texts_fit(container);
+    let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(k, v, in_header));
     packer.part("metadata", &container.metadata.iter().map(entry).collect::<Vec<_>>());
     packer.part("sizevars", &container.sizevars);
     packer.part("tensors", &tensors);
@@ -117,10 +124,18 @@ pub(super) fn pack(
     Some((serde_json::to_string(&entry).unwrap_or_default(), packer.tensors))
 }
 
+/// Whether the metadata's texts can stand in the header without making it too long to be read.
+pub(super) fn texts_fit(container: &Container) -> bool {
+    let lengths = container.metadata.iter().map(|(k, v)| k.len() + v.as_text().map_or(0, str::len));
+    lengths.sum::<usize>() <= 8 * INLINE
+}
+
 struct Packer {
     parts: serde_json::Map<String, Json>,
     inline: usize,
     tensors: Vec<(String, View)>,
+    /// Names of tensors that are there already.
+    taken: HashSet<String>,
 }
 
 impl Packer {
@@ -162,7 +177,11 @@ impl Packer {
     }
 
     fn tensor(&mut self, name: &str, data: View) -> String {
-        let name = format!("{KEY}/{name}");
+        let mut name = format!("{KEY}/{name}");
+        while self.taken.contains(&name) {
+            name.push('_');
+        }
+        self.taken.insert(name.clone());
         self.tensors.push((name.clone(), data));
         name
     }
@@ -235,6 +254,16 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
         c.metadata = metadata;
     }
     c.sizevars = reader.part("sizevars", &c)?.unwrap_or_default();
+    // A size variable and a metadata key may share a name, but no two of a kind may.
+    let twice = |list: &mut Vec<&String>| {
+        list.sort_unstable();
+        list.windows(2).any(|w| w[0] == w[1])
+    };
+    if twice(&mut c.sizevars.iter().map(|(n, _)| n).collect())
+        || twice(&mut c.metadata.iter().map(|(k, _)| k).collect())
+    {
+        return Err("a name appears twice".to_owned());
+    }
     if let Some(v) = reader.part::<HubVocabulary>("vocabulary", &c)? {
         let mut vocabulary = Vocabulary::from_tokens(v.tokens.iter().map(String::as_str));
         vocabulary.special = v.special;

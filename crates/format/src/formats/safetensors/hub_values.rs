@@ -13,7 +13,7 @@ use weighbridge_codec::DType;
 #[serde(rename_all = "lowercase")]
 pub(super) enum HubValue {
     Text,
-    /// A text that can't stand there, because its key is the hub's own.
+    /// A text that can't stand there: its key is the hub's own, or all texts are too long together.
     Kept(String),
     Bool(bool),
     Number(String, u64),
@@ -29,9 +29,9 @@ pub(super) enum HubEncoding {
     Affine { codes: String, axis: Option<usize>, scales: Vec<u32>, zero_points: Option<Vec<i32>> },
 }
 
-pub(super) fn hub_value(key: &str, value: &Value) -> HubValue {
+pub(super) fn hub_value(key: &str, value: &Value, in_header: bool) -> HubValue {
     match value {
-        Value::Text(text) if key == KEY => HubValue::Kept(text.clone()),
+        Value::Text(text) if key == KEY || !in_header => HubValue::Kept(text.clone()),
         Value::Text(_) => HubValue::Text,
         Value::Bool(b) => HubValue::Bool(*b),
         Value::Number(dtype, bits) => HubValue::Number(dtype.name().to_owned(), *bits),
@@ -52,7 +52,14 @@ pub(super) fn value_of(
         HubValue::Text => return Ok(texts.remove(key)),
         HubValue::Kept(text) => Value::Text(text),
         HubValue::Bool(b) => Value::Bool(b),
-        HubValue::Number(dtype, bits) => Value::Number(dtype_of(&dtype)?, bits),
+        HubValue::Number(dtype, bits) => {
+            let dtype = dtype_of(&dtype)?;
+            let fits = dtype.bits() == 64 || bits >> dtype.bits() == 0;
+            if !fits || matches!(dtype, DType::C64 | DType::Bitset | DType::Bool) {
+                return Err(format!("metadata {key:?} is no {dtype}"));
+            }
+            Value::Number(dtype, bits)
+        }
         HubValue::Bits(count, bytes) => {
             let bytes = unhex(&bytes)?;
             if bytes.len() as u64 != u64::from(count).div_ceil(8) {

@@ -163,7 +163,8 @@ fn bad_json(error: &serde_json::Error, text: &[u8]) -> Box<Finding> {
     Box::new(
         JSON.at(at..at + 1)
             .field("header")
-            .expected(error.to_string())
+            .message(format!("the header is not the JSON it should be: {error}"))
+            .expected("an object of tensors, each with dtype, shape and data_offsets")
             .found(String::from_utf8_lossy(found)),
     )
 }

@@ -7,7 +7,7 @@ use crate::model::{Container, Value};
 use crate::source::{Input, Source};
 use crate::wire::{Findings, Regions, What};
 use serde_json::Value as Json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(super) const INDEX_SUFFIX: &str = ".safetensors.index.json";
 
@@ -39,16 +39,14 @@ pub(in super::super) fn read_index(
         ..Container::default()
     };
     // Each tensor once, from the shard that the index names; in the order of shards and their data.
+    let mut keys = HashSet::new();
     let mut wanted: HashMap<&str, &str> = HashMap::new();
-    let mut shards: Vec<&str> = Vec::new();
+    let mut shards = BTreeSet::new();
     for (tensor, shard) in map {
         let shard = shard.as_str().ok_or_else(|| malformed(format!("{tensor:?}: {shard}")))?;
-        if !shards.contains(&shard) {
-            shards.push(shard);
-        }
+        shards.insert(shard);
         wanted.insert(tensor, shard);
     }
-    shards.sort_unstable();
     for shard in shards {
         let file = input.folder.open(shard).map_err(|e| {
             SHARD
@@ -76,7 +74,7 @@ pub(in super::super) fn read_index(
             if key == super::hub::KEY {
                 let finding = HUB.at(0..size).field(shard);
                 findings.push(finding.found("the entry in a shard, where it is not used"));
-            } else if container.text(&key).is_none() {
+            } else if keys.insert(key.clone()) {
                 container.metadata.push((key, Value::Text(text)));
             }
         }

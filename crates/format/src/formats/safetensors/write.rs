@@ -57,9 +57,10 @@ pub(super) fn plan(
     let carried = hub::pack(&container, &stored);
 
     let mut entries = serde_json::Map::new();
+    let texts_in_header = hub::texts_fit(&container);
     let mut texts = serde_json::Map::new();
     for (key, value) in &container.metadata {
-        if let Some(text) = value.as_text().filter(|_| key != hub::KEY) {
+        if let Some(text) = value.as_text().filter(|_| key != hub::KEY && texts_in_header) {
             texts.insert(key.clone(), text.into());
         }
     }
