@@ -100,7 +100,14 @@ impl Conversion {
         if let Some(obstacle) = self.obstacle() {
             return Err(obstacle);
         }
-        sink::write(&self.plan, &self.output, &RealFiles, progress)
+        // What a link points to is replaced, not the link.
+        let target = self.output.canonicalize().ok().filter(|_| self.output.is_symlink());
+        sink::write(
+            &self.plan,
+            &target.unwrap_or_else(|| self.output.clone()),
+            &RealFiles,
+            progress,
+        )
     }
 }
 

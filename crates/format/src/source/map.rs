@@ -6,13 +6,21 @@
 
 use super::{Inner, Source};
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 pub(super) fn open(path: &Path) -> std::io::Result<Source> {
     let mut file = File::open(path)?;
     let meta = file.metadata()?;
+    // A device has no end.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if meta.file_type().is_char_device() || meta.file_type().is_block_device() {
+            return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is a device, not a file"));
+        }
+    }
     if !meta.is_file() || meta.len() == 0 {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;

@@ -106,24 +106,26 @@ fn check_order(container: &Container, file: &[u8], findings: &mut Findings) {
         next = layout::align(region.span.end).unwrap_or(region.span.end);
     }
     // A tensor of no bytes has a place too: where the next blob begins.
-    for tensor in container.tensors.iter().filter_map(Tensor::view).filter(|v| v.is_empty()) {
-        let at = tensor.span().start;
-        let starts = container.regions.list().iter().any(|r| r.span.start == at);
-        if !starts && at != header.file_size {
-            out_of_place = out_of_place.or(Some(at..at));
+    let ends: HashMap<_, _> =
+        container.regions.list().iter().map(|r| (place_of(r.what), r.span.end)).collect();
+    let mut cursor = header.data;
+    let metadata = (0..to_len(header.n_metadata.into())).map(What::Metadata);
+    let tensors = (0..container.tensors.len()).flat_map(|i| [What::Tensor(i), What::Scales(i)]);
+    for what in metadata.chain(tensors) {
+        if let Some(end) = ends.get(&place_of(what)) {
+            cursor = cursor.max(layout::align(*end).unwrap_or(*end));
+        } else if let What::Tensor(i) = what
+            && let Some(view) = container.tensors[i].view()
+            && view.span().start != cursor
+        {
+            out_of_place = out_of_place.or(Some(view.span()));
         }
     }
     // The blobs' order is that of the tables: metadata first, then each tensor and its scales.
-    let rank = |what: What| match what {
-        What::Metadata(i) => (0, i),
-        What::Tensor(i) => (1, 2 * i),
-        What::Scales(i) => (1, 2 * i + 1),
-        _ => (2, 0),
-    };
-    let ranked = container.regions.list().iter().filter(|r| rank(r.what).0 < 2);
+    let ranked = container.regions.list().iter().filter(|r| place_of(r.what).0 < 2);
     let mut seen = std::collections::HashSet::new();
     let fresh: Vec<_> =
-        ranked.filter(|r| seen.insert(r.span.clone())).map(|r| (rank(r.what), r)).collect();
+        ranked.filter(|r| seen.insert(r.span.clone())).map(|r| (place_of(r.what), r)).collect();
     if let Some(pair) = fresh.windows(2).find(|w| w[0].0 > w[1].0) {
         out_of_place = out_of_place.or(Some(pair[1].1.span.clone()));
     }
@@ -137,5 +139,15 @@ fn check_order(container: &Container, file: &[u8], findings: &mut Findings) {
                 .expected("blobs in the order of the tables, each at the next multiple of 8")
                 .hint("readable; converting writes the usual order"),
         );
+    }
+}
+
+/// The order of blobs in a file: metadata, then each tensor and its scales.
+fn place_of(what: What) -> (u8, usize) {
+    match what {
+        What::Metadata(i) => (0, i),
+        What::Tensor(i) => (1, 2 * i),
+        What::Scales(i) => (1, 2 * i + 1),
+        _ => (2, 0),
     }
 }

@@ -33,7 +33,9 @@ pub(super) fn read(
     let shape = match (asked, said) {
         (Some(dim), Some([_, other])) if dim != other => {
             let finding = OVERRIDDEN.at(0..size).field("meta.json \"shape\"");
-            findings.push(finding.expected(format!("{dim}, as --dim says")).found(other));
+            let finding = finding.expected(format!("{dim}, as --dim says")).found(other);
+            findings
+                .push(finding.hint("--dim is taken, and the records of meta.json are not used"));
             shape_of_size(kind, size, dim)?
         }
         (_, Some(shape)) => check_shape(kind, size, shape)?,
@@ -49,6 +51,9 @@ pub(super) fn read(
         }
     };
     let [rows, dim] = shape;
+    // Records of rows that were cut otherwise belong to none of these.
+    let overridden = matches!((asked, said), (Some(dim), Some([_, other])) if dim != other);
+    let meta = if overridden { None } else { meta };
     if let Some(count) = meta.as_ref().map(|m| m.records.count()).filter(|&c| c != rows) {
         findings.push(
             RECORDS

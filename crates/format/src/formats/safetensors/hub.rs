@@ -24,6 +24,8 @@ pub(super) const KEY: &str = "weighbridge";
 /// A part longer than this becomes a tensor; so does everything once the entry is this long.
 const INLINE: usize = 1 << 20;
 const VERSION: u32 = 1;
+/// Where a tensor named `__metadata__` stands.
+const RENAMED: &str = "weighbridge/__metadata__";
 
 #[derive(Serialize)]
 struct Entry {
@@ -85,6 +87,7 @@ pub(super) fn pack(
     let needed = origin != "safetensors"
         || container.metadata.iter().any(|(k, v)| v.as_text().is_none() || k == KEY)
         || !texts_fit(container)
+        || container.tensors.iter().any(|t| stored_name(&t.name) != t.name)
         || !tensors.is_empty()
         || !container.sizevars.is_empty()
         || !container.attachments.is_empty()
@@ -122,6 +125,12 @@ pub(super) fn pack(
     let Origin { format, layout, dialect } = container.origin.clone().unwrap_or_else(own);
     let entry = Entry { version: VERSION, format, layout, dialect, parts: packer.parts };
     Some((serde_json::to_string(&entry).unwrap_or_default(), packer.tensors))
+}
+
+/// The name under which a tensor stands in the file: its own, but for the one that means something
+/// else there.
+pub(super) fn stored_name(name: &str) -> &str {
+    if name == "__metadata__" { RENAMED } else { name }
 }
 
 /// Whether the metadata's texts can stand in the header without making it too long to be read.
@@ -284,6 +293,9 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
     let tensors = reader.part::<Vec<HubTensor>>("tensors", &c)?.unwrap_or_default();
     let order = reader.part::<Vec<String>>("order", &c)?;
     c.tensors.retain(|t| !reader.used.contains(&t.name));
+    if let Some(renamed) = c.tensors.iter_mut().find(|t| t.name == RENAMED) {
+        renamed.name = "__metadata__".to_owned();
+    }
     restore_tensors(tensors, &mut c)?;
     if let Some(order) = order {
         let place: HashMap<_, _> = order.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();

@@ -84,14 +84,10 @@ pub(super) fn plan(
             }
         }
     };
-    if placements.iter().any(|p| plain.tensors[p.tensor].name == "__metadata__") {
-        let what = "safetensors can't hold a tensor named \"__metadata__\"";
-        return Err(Error::refused(what, "rename it with --rename"));
-    }
     for p in &placements {
         let tensor = &plain.tensors[p.tensor];
         let piece = Piece::tensor(tensor, &p.encoding, p.bytes);
-        add(&tensor.name, p.encoding.stored(), &tensor.shape, piece)?;
+        add(hub::stored_name(&tensor.name), p.encoding.stored(), &tensor.shape, piece)?;
     }
     for (name, view) in parts {
         let shape = [view.len() as u64];
