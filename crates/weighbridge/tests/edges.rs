@@ -1,0 +1,136 @@
+//! Odd content that is easily mangled: each case here once was.
+
+use std::sync::Arc;
+use weighbridge::codec::DType;
+use weighbridge::model::{Scaled, Scaling};
+use weighbridge::sink::to_memory;
+use weighbridge::{
+    Container, Encoding, Error, Input, Options, Tensor, View, check, find, open_with, samples,
+};
+
+fn bytes(container: &Container, format: &str, options: &Options) -> Vec<u8> {
+    to_memory(&find(format).unwrap().plan(container, options).unwrap()).unwrap().remove(0).1
+}
+
+fn open(name: &str, bytes: Vec<u8>) -> Container {
+    open_with(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
+}
+
+fn scaled(codes: DType, scale: f32, data: &[u8]) -> Container {
+    let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points: None };
+    let encoding = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
+    let count = data.len() as u64 * 8 / codes.bits();
+    let tensor = Tensor::stored("x", encoding, vec![count], View::owned(data.to_vec()));
+    Container { format: "oinf", tensors: vec![tensor], ..Container::default() }
+}
+
+/// Codes survive a scale that makes nothing of them.
+#[test]
+fn useless_scales_keep_their_codes() {
+    for scale in [f32::NAN, f32::INFINITY, 0.0, -0.0, f32::from_bits(1)] {
+        let source = scaled(DType::I8, scale, &[1, 0xFF, 0x7F, 0x80]);
+        let file = bytes(&source, "oinf", &Options::default());
+        for options in [Options::default(), Options::default().with("keep-codes", "true")] {
+            let carried = open(
+                "x.safetensors",
+                bytes(&open("x.oinf", file.clone()), "safetensors", &options),
+            );
+            assert!(bytes(&carried, "oinf", &Options::default()) == file, "{scale} {options:?}");
+        }
+        let findings =
+            check(&Input::from_bytes("x.oinf", file), &Options::default(), false).unwrap().1;
+        assert!(findings.list().iter().any(|f| f.rule == "OINF-23") || scale.is_subnormal());
+    }
+}
+
+/// Kept codes that someone changed are not squeezed into the narrow type they had.
+#[test]
+fn changed_codes_are_not_saturated() {
+    let keep = Options::default().with("keep-codes", "true");
+    let mut file = bytes(&scaled(DType::I4, 0.5, &[0x21, 0x43]), "safetensors", &keep);
+    *file.last_mut().unwrap() = 100;
+    let back = open("x.oinf", bytes(&open("x.safetensors", file), "oinf", &Options::default()));
+    assert_eq!(back.tensors[0].values_f32(3, 1), [50.0]);
+}
+
+#[test]
+fn a_tensor_named_like_the_metadata_travels() {
+    let mut model = samples::tiny_model();
+    model.format = "embd";
+    model.tensors[0].name = "__metadata__".into();
+    let carried = open("x.safetensors", bytes(&model, "safetensors", &Options::default()));
+    assert_eq!(
+        bytes(&carried, "embd", &Options::default()),
+        bytes(&model, "embd", &Options::default())
+    );
+}
+
+/// More text than a header may have goes into a tensor.
+#[test]
+fn long_metadata_travels() {
+    let mut model = samples::tiny_model();
+    model.format = "embd";
+    (0..200).for_each(|i| model.set_text(&format!("long{i}"), "x".repeat(60_000)));
+    let file = bytes(&model, "safetensors", &Options::default());
+    assert!(u64::from_le_bytes(file[..8].try_into().unwrap()) < 1 << 20);
+    let carried = open("x.safetensors", file);
+    assert_eq!(
+        bytes(&carried, "embd", &Options::default()),
+        bytes(&model, "embd", &Options::default())
+    );
+}
+
+#[test]
+fn names_that_would_collide_are_refused() {
+    let mut model = samples::tiny_model();
+    model.format = "safetensors";
+    let mut twin = model.tensors[3].clone();
+    twin.name = format!("bert.{}", twin.name);
+    model.tensors.push(twin);
+    let refused = find("embd").unwrap().plan(&model, &Options::default()).unwrap_err();
+    assert!(matches!(refused, Error::Refused { hint, .. } if hint.contains("--rename")));
+}
+
+#[test]
+fn keys_that_appear_twice_are_found() {
+    for header in [
+        r#"{"__metadata__":{"a":"1","a":"2"}} "#,
+        r#"{"__metadata__":{"a":"1"},"__metadata__":{}}"#,
+    ] {
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend_from_slice(header.as_bytes());
+        let (_, findings) =
+            check(&Input::from_bytes("x.safetensors", file), &Options::default(), false).unwrap();
+        assert!(findings.list().iter().any(|f| f.rule == "ST-03"), "{header}");
+    }
+}
+
+#[test]
+fn an_asked_time_is_taken() {
+    let mut model = samples::tiny_model();
+    model.format = "embd";
+    let options = Options::default().with("created-at", "2030-01-01T00:00:00Z");
+    let made = open("x.weights", bytes(&model, "embd", &options));
+    assert_eq!(made.text("created_at"), Some("2030-01-01T00:00:00Z"));
+    let wrong = Options::default().with("created-at", "yesterday");
+    assert!(find("embd").unwrap().plan(&model, &wrong).is_err());
+}
+
+/// `position_ids` are left out only when they count up from 0.
+#[test]
+fn position_ids_are_looked_at() {
+    for (ids, kept) in [([0i64, 1, 2], false), ([7, 9, 1], true)] {
+        let mut model = samples::tiny_model();
+        model.format = "safetensors";
+        let data = ids.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let tensor = Tensor::stored(
+            "embeddings.position_ids",
+            Encoding::Plain(DType::I64),
+            vec![1, 3],
+            View::owned(data),
+        );
+        model.tensors.push(tensor);
+        let made = open("x.weights", bytes(&model, "embd", &Options::default()));
+        assert_eq!(made.tensor("embeddings.position_ids").is_some(), kept);
+    }
+}
