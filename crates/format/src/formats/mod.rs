@@ -110,8 +110,8 @@ pub fn table() -> &'static [&'static dyn Format] {
         &embd::Embd,
         &npy::Npy,
         &oinf::Oinf,
-        &rows::I8Bin,
-        &rows::F32Bin,
+        &rows::Kind::I8,
+        &rows::Kind::F32,
         &safetensors::Safetensors,
         &hf::HuggingFace,
     ]

@@ -75,8 +75,8 @@ pub fn write(
         let path = file.beside.as_ref().map_or_else(|| target.to_owned(), |name| folder.join(name));
         let temp = temporary_beside(&path, "part");
         let mut out = files.create(&temp).map_err(|e| Error::io(&temp, e))?;
-        let unfinished = Unfinished::register(&temp);
-        staged.list.push(Stage { temp, path, backup: None, renamed: false, unfinished });
+        let _unfinished = Unfinished::register(&temp);
+        staged.list.push(Stage { temp, path, backup: None, renamed: false, _unfinished });
         let stage = &staged.list[staged.list.len() - 1];
         let mut blocks = Blocks::new(&mut out);
         execute(file, &stage.path, &mut blocks, progress)?;
@@ -96,8 +96,8 @@ struct Stage {
     /// A second name of the old file, kept until everything has succeeded.
     backup: Option<(PathBuf, Unfinished)>,
     renamed: bool,
-    #[allow(dead_code, reason = "held for its drop")]
-    unfinished: Unfinished,
+    /// Held until the end of the stage.
+    _unfinished: Unfinished,
 }
 
 /// Temporary files; what is still there when it is dropped is removed.

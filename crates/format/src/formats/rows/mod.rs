@@ -17,12 +17,9 @@ use crate::{Error, Input, OptionSpec, Options};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
-pub(super) struct I8Bin;
-pub(super) struct F32Bin;
-
 /// Which of the two formats; all that sets them apart is said here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     I8,
     F32,
 }
@@ -141,9 +138,9 @@ static F32_INFO: FormatInfo = FormatInfo {
     declarations: false,
 };
 
-impl Format for I8Bin {
+impl Format for Kind {
     fn info(&self) -> &'static FormatInfo {
-        Kind::I8.info()
+        Kind::info(*self)
     }
 
     fn read(
@@ -152,37 +149,17 @@ impl Format for I8Bin {
         options: &Options,
         findings: &mut Findings,
     ) -> Result<Container, Stop> {
-        read::read(Kind::I8, input, options, findings)
+        read::read(*self, input, options, findings)
     }
 
     fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check_codes(container, input, findings);
+        match self {
+            Kind::I8 => rules::check_codes(container, input, findings),
+            Kind::F32 => rules::check_floats(container, input, findings),
+        }
     }
 
     fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(Kind::I8, container, options)
-    }
-}
-
-impl Format for F32Bin {
-    fn info(&self) -> &'static FormatInfo {
-        Kind::F32.info()
-    }
-
-    fn read(
-        &self,
-        input: &Input,
-        options: &Options,
-        findings: &mut Findings,
-    ) -> Result<Container, Stop> {
-        read::read(Kind::F32, input, options, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check_floats(container, input, findings);
-    }
-
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(Kind::F32, container, options)
+        write::plan(*self, container, options)
     }
 }

@@ -1,7 +1,7 @@
 //! Both formats from end to end, in memory.
 
+use super::Kind;
 use super::quantize::tests::unit_rows;
-use super::{F32Bin, I8Bin};
 use crate::formats::{Format, check, open, read};
 use crate::model::{Encoding, Plan, Records, Tensor, Vocabulary};
 use crate::sink::to_memory;
@@ -217,7 +217,7 @@ fn what_was_read_is_written_again() {
         scaled(1.0, f32::trunc).iter().flatten().map(|c| c.cast_unsigned()).collect();
     let text = meta("i8bin", 40, 512);
     let container = open(&input("x.i8bin", &bytes, Some(&text)), &Options::default()).unwrap();
-    let plan = I8Bin.plan(&container, &Options::default()).unwrap();
+    let plan = Kind::I8.plan(&container, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty() && plan.report.kept == 1);
     assert_eq!(files(&plan), (bytes.clone(), text.clone()));
     // Values that were decoded on the way are codes still.
@@ -229,19 +229,19 @@ fn what_was_read_is_written_again() {
         origin: Some(container.tensors[0].encoding.clone()),
         ..Tensor::stored("embeddings", encoding, vec![40, 512], View::owned(values))
     };
-    let plan = I8Bin.plan(&travelled, &Options::default().with("rounding", "truncate")).unwrap();
+    let plan = Kind::I8.plan(&travelled, &Options::default().with("rounding", "truncate")).unwrap();
     assert!(plan.report.losses.is_empty() && plan.report.warnings.len() == 1);
     assert_eq!(files(&plan), (bytes.clone(), text));
     // As f32 with a meta.json of its own, and as int8 again, normalized.
-    let (floats, meta) = files(&F32Bin.plan(&container, &Options::default()).unwrap());
+    let (floats, meta) = files(&Kind::F32.plan(&container, &Options::default()).unwrap());
     assert!(meta.starts_with(r#"{"version": "1.0", "quantization": {"dtype": "float32", "scale_factor": 1.0, "original_dtype": "float32", "note": "#));
     assert!(meta.contains(r#""shape": [40, 512], "records": [{"n":1}, {"n":1}, "#));
     let container = open(&input("x.f32bin", &floats, Some(&meta)), &Options::default()).unwrap();
-    let error = I8Bin.plan(&container, &Options::default()).unwrap_err().to_string();
+    let error = Kind::I8.plan(&container, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("row 0 has norm 0.9") && error.contains("--normalize"), "{error}");
     // Multiples of 1 / 127 that are stretched a little round down more often than up.
     let options = Options::default().with("normalize", "true").with("rounding", "nearest-norm");
-    let plan = I8Bin.plan(&container, &options).unwrap();
+    let plan = Kind::I8.plan(&container, &options).unwrap();
     let (codes, meta) = files(&plan);
     assert!(meta.contains(r#""dtype": "int8", "scale_factor": 127, "#));
     let input = input("x.i8bin", &codes, Some(&meta));
@@ -259,7 +259,7 @@ fn renormalizing_gives_unit_rows() {
         let norm = super::quantize::norm(&container.tensors[0].values_f32(row * 512, 512));
         assert!((norm - 1.0).abs() < 1e-6);
     }
-    assert!(I8Bin.plan(&container, &Options::default()).is_ok());
+    assert!(Kind::I8.plan(&container, &Options::default()).is_ok());
 }
 
 #[test]
@@ -271,48 +271,51 @@ fn rows_that_are_no_unit_vectors_are_refused_by_number() {
         format.plan(&matrix(&rows), &options).err().map(|e| e.to_string())
     };
     let long = vec![1.0, 1.0, 0.0, 0.0];
-    assert!(refused(long.clone(), &I8Bin, false).unwrap().contains("row 200 has norm 1.414214"));
-    assert_eq!(refused(long.clone(), &I8Bin, true), None);
-    assert_eq!(refused(long, &F32Bin, false), None);
+    assert!(refused(long.clone(), &Kind::I8, false).unwrap().contains("row 200 has norm 1.414214"));
+    assert_eq!(refused(long.clone(), &Kind::I8, true), None);
+    assert_eq!(refused(long, &Kind::F32, false), None);
     for normalize in [false, true] {
-        assert!(refused(vec![0.0; 4], &I8Bin, normalize).unwrap().contains("row 200 is all zeros"));
-        for format in [&I8Bin as &dyn Format, &F32Bin] {
+        assert!(
+            refused(vec![0.0; 4], &Kind::I8, normalize).unwrap().contains("row 200 is all zeros")
+        );
+        for format in [&Kind::I8 as &dyn Format, &Kind::F32] {
             let error = refused(vec![1.0, 0.0, f32::NAN, 0.0], format, normalize).unwrap();
             assert!(error.contains("row 200 holds NaN in column 2"), "{error}");
         }
     }
-    assert_eq!(refused(vec![0.0; 4], &F32Bin, false), None);
-    assert!(refused(vec![0.0; 4], &F32Bin, true).unwrap().contains("row 200"));
+    assert_eq!(refused(vec![0.0; 4], &Kind::F32, false), None);
+    assert!(refused(vec![0.0; 4], &Kind::F32, true).unwrap().contains("row 200"));
 }
 
 #[test]
 fn precision_and_norms_are_reported() {
     let rows = unit_rows(400, 512, 1);
     let plan =
-        I8Bin.plan(&matrix(&rows), &Options::default().with("rounding", "truncate")).unwrap();
+        Kind::I8.plan(&matrix(&rows), &Options::default().with("rounding", "truncate")).unwrap();
     assert!(plan.report.warnings[0].starts_with("400 of 400 rows"));
     let loss = &plan.report.losses[0];
     assert_eq!(loss.what, "precision of tensor \"x\"");
     assert!(loss.why.starts_with("f32 to i8:scaled: ") && loss.why.contains(" of 204800 values"));
-    let plan =
-        I8Bin.plan(&matrix(&rows), &Options::default().with("rounding", "nearest-norm")).unwrap();
+    let plan = Kind::I8
+        .plan(&matrix(&rows), &Options::default().with("rounding", "nearest-norm"))
+        .unwrap();
     assert!(plan.report.warnings.is_empty());
     let (codes, meta) = files(&plan);
     let strict = input("x.i8bin", &codes, Some(&meta));
     assert!(check(&strict, &Options::default(), false).unwrap().1.is_clean());
     // Nothing changes, nothing is lost.
     let exact = matrix(&[vec![1.0, 0.0], vec![0.0, -1.0]]);
-    let plan = I8Bin.plan(&exact, &Options::default()).unwrap();
+    let plan = Kind::I8.plan(&exact, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty());
     assert_eq!(files(&plan).0, [127, 0, 0, 0x81]);
-    assert!(I8Bin.plan(&exact, &Options::default().with("rounding", "up")).is_err());
+    assert!(Kind::I8.plan(&exact, &Options::default().with("rounding", "up")).is_err());
 }
 
 #[test]
 fn a_made_meta_json_is_the_exporters() {
     let exact = matrix(&[vec![1.0, 0.0], vec![0.0, -1.0]]);
     let text =
-        |container: &Container| files(&I8Bin.plan(container, &Options::default()).unwrap()).1;
+        |container: &Container| files(&Kind::I8.plan(container, &Options::default()).unwrap()).1;
     let front = r#"{"version": "1.0", "quantization": {"dtype": "int8", "scale_factor": 127, "original_dtype": "float32", "note": "divide by 127"}, "shape": [2, 2], "#;
     assert_eq!(text(&exact), format!("{front}\"records\": [{{}}, {{}}]}}"));
 
@@ -322,10 +325,10 @@ fn a_made_meta_json_is_the_exporters() {
         text(&words),
         front.to_owned() + r#""records": [{"word": "é\"\u0001"}, {"word": "b"}]}"#
     );
-    let plan = I8Bin.plan(&words, &Options::default()).unwrap();
+    let plan = Kind::I8.plan(&words, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty());
     words.vocabulary = Some(Vocabulary::from_tokens(["a", "b", "c"]));
-    let plan = I8Bin.plan(&words, &Options::default()).unwrap();
+    let plan = Kind::I8.plan(&words, &Options::default()).unwrap();
     assert_eq!(plan.report.losses.len(), 1);
 
     let mut with = exact.clone();
@@ -345,7 +348,7 @@ fn a_made_meta_json_is_the_exporters() {
     );
     let own = r#"{ "records": [{}, {}], "shape": [2, 2], "quantization": {"dtype": "int8"}}"#;
     assert_eq!(text(&records(own)), own);
-    let error = I8Bin.plan(&records("[{}]"), &Options::default()).unwrap_err().to_string();
+    let error = Kind::I8.plan(&records("[{}]"), &Options::default()).unwrap_err().to_string();
     assert!(error.contains("1 records for 2 rows"), "{error}");
 }
 
@@ -353,7 +356,7 @@ fn a_made_meta_json_is_the_exporters() {
 fn only_one_matrix_can_be_written() {
     let mut container = matrix(&unit_rows(2, 4, 1));
     container.tensors[0].shape = vec![8];
-    for format in [&I8Bin as &dyn Format, &F32Bin] {
+    for format in [&Kind::I8 as &dyn Format, &Kind::F32] {
         let error = format.plan(&container, &Options::default()).unwrap_err().to_string();
         assert!(error.contains("1 dimensions"), "{error}");
         let none = Container::default();
