@@ -5,7 +5,7 @@
 //! later one fails.
 
 use super::Progress;
-use super::blocks::Blocks;
+use super::blocks::WholeBlocks;
 use super::execute::execute;
 use crate::Error;
 use crate::model::Plan;
@@ -78,7 +78,7 @@ pub fn write(
         let _unfinished = Unfinished::register(&temp);
         staged.list.push(Stage { temp, path, backup: None, renamed: false, _unfinished });
         let stage = &staged.list[staged.list.len() - 1];
-        let mut blocks = Blocks::new(&mut out);
+        let mut blocks = WholeBlocks::new(&mut out);
         execute(file, &stage.path, &mut blocks, progress)?;
         blocks.flush().map_err(|e| Error::io(&stage.path, e))?;
         out.sync().map_err(|e| Error::io(&stage.path, e))?;

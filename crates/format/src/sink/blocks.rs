@@ -7,20 +7,20 @@ use std::io::{self, Write};
 /// The page cache keeps what is written in units as large as each write allows. Whole aligned
 /// blocks of the size of a huge page become huge pages, and mapping the file later costs next to
 /// nothing: checking a file just written takes a third less time.
-pub(super) struct Blocks<W> {
+pub(super) struct WholeBlocks<W> {
     out: W,
     buffer: Vec<u8>,
 }
 
-impl<W: Write> Blocks<W> {
+impl<W: Write> WholeBlocks<W> {
     const SIZE: usize = 2 << 20;
 
     pub(super) fn new(out: W) -> Self {
-        Blocks { out, buffer: Vec::with_capacity(Self::SIZE) }
+        WholeBlocks { out, buffer: Vec::with_capacity(Self::SIZE) }
     }
 }
 
-impl<W: Write> Write for Blocks<W> {
+impl<W: Write> Write for WholeBlocks<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.buffer.is_empty() && bytes.len() >= Self::SIZE {
             self.out.write_all(&bytes[..Self::SIZE])?;
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn all_writes_but_the_last_are_whole_blocks() {
-        const SIZE: usize = Blocks::<Lengths>::SIZE;
+        const SIZE: usize = WholeBlocks::<Lengths>::SIZE;
         let mut lengths = Lengths::default();
-        let mut blocks = Blocks::new(&mut lengths);
+        let mut blocks = WholeBlocks::new(&mut lengths);
         let bytes = vec![7; 3 * SIZE];
         for n in [5, 3 * SIZE, 1, SIZE - 6, SIZE, 9] {
             blocks.write_all(&bytes[..n]).unwrap();

@@ -77,6 +77,13 @@ impl<'a> Cursor<'a> {
         self.array(field).map(u64::from_le_bytes)
     }
 
+    /// `n` numbers of 64 bits; collected only once their bytes are known to be there.
+    pub fn u64_list(&mut self, n: u32, field: &str) -> Result<Vec<u64>, Box<Finding>> {
+        let raw = self.take(u64::from(n) * 8, field)?;
+        let (words, _) = raw.as_chunks::<8>();
+        Ok(words.iter().map(|w| u64::from_le_bytes(*w)).collect())
+    }
+
     /// UTF-8 text of `n` bytes.
     pub fn text(&mut self, n: u64, field: &str, rule: Rule) -> Result<&'a str, Box<Finding>> {
         let start = self.position();

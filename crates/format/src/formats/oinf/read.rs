@@ -247,9 +247,7 @@ fn read_tensors(
                     .found(flags),
             );
         }
-        let dims = c.take(u64::from(rank) * 8, &field)?;
-        let dim = |d: &[u8]| u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]]);
-        let shape: Vec<u64> = dims.chunks_exact(8).map(dim).collect();
+        let shape = c.u64_list(rank, &field)?;
         let at = c.position();
         let (size, offset) = (c.u64(&field)?, c.u64(&field)?);
         let (quant_size, quant_offset) =

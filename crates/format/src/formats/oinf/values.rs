@@ -88,12 +88,7 @@ fn read_array(
     let dtype = dtype_of(tag).ok_or_else(|| {
         TYPE.at(start..start + 4).field(field).expected("a numeric type or BOOL").found(tag)
     })?;
-    // Not collected before the bytes are known to be there.
-    let dims = c.take(u64::from(rank) * 8, field)?;
-    let shape: Vec<u64> = dims
-        .chunks_exact(8)
-        .map(|d| u64::from_le_bytes([d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]]))
-        .collect();
+    let shape = c.u64_list(rank, field)?;
     let bytes = numel(&shape).and_then(|n| dtype.byte_len(n)).unwrap_or(u64::MAX);
     let at = c.position();
     let raw = c.take(bytes, field)?;

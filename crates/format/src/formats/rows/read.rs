@@ -81,6 +81,12 @@ pub(super) fn read(
         size,
         tensors: vec![tensor],
         records,
+        // Said in the report of a conversion.
+        ignored: if overridden {
+            vec!["records of meta.json (--dim)".to_owned()]
+        } else {
+            Vec::new()
+        },
         regions,
         ..Container::default()
     })
