@@ -6,9 +6,12 @@
 //! * [`convert`]: whole blocks from one type to another, and the exactness of doing so.
 //! * [`minifloat`]: floats of eight bits and fewer.
 //! * [`scan`]: looking for NaN and infinity.
+//! * [`block`]: block quantization, the methods of MCF.
 
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
+#[allow(unsafe_code)]
+pub mod block;
 pub mod convert;
 mod dtype;
 pub mod element;

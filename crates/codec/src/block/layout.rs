@@ -1,0 +1,130 @@
+//! Where the parts of a quantized matrix lie.
+
+use super::{BLOCK, BLOCKS_PER_SUPER, Method};
+
+/// Every region begins at a multiple of this.
+const ALIGNMENT: u64 = 64;
+
+/// The regions of a quantized matrix: scales, shares (`k*` only), codes; zeros between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub method: Method,
+    pub rows: u64,
+    pub cols: u64,
+    pub blocks_per_row: u64,
+    /// Scales of a row: of its blocks, or of its super blocks.
+    pub scales_per_row: u64,
+    /// Where the shares begin; where the codes begin if there are none.
+    pub shares: u64,
+    /// Where the codes begin.
+    pub codes: u64,
+    /// Bytes of it all.
+    pub size: u64,
+}
+
+impl Layout {
+    /// `None` when the size is more than a `u64` can say.
+    pub fn new(method: Method, rows: u64, cols: u64) -> Option<Layout> {
+        let align = |n: u64| n.checked_next_multiple_of(ALIGNMENT);
+        let blocks_per_row = cols.div_ceil(BLOCK as u64);
+        let blocks = rows.checked_mul(blocks_per_row)?;
+        let scales_per_row = if method.has_super_blocks() {
+            blocks_per_row.div_ceil(BLOCKS_PER_SUPER as u64)
+        } else {
+            blocks_per_row
+        };
+        let scales = rows.checked_mul(scales_per_row)?.checked_mul(2)?;
+        let shares = align(scales)?;
+        let codes =
+            if method.has_super_blocks() { align(shares.checked_add(blocks)?)? } else { shares };
+        let size = codes.checked_add(blocks.checked_mul(method.block_bytes() as u64)?)?;
+        Some(Layout { method, rows, cols, blocks_per_row, scales_per_row, shares, codes, size })
+    }
+
+    /// Bytes of the scales, without what is behind them.
+    pub fn scales_size(&self) -> u64 {
+        self.rows * self.scales_per_row * 2
+    }
+
+    /// Bytes of the shares.
+    pub fn shares_size(&self) -> u64 {
+        if self.method.has_super_blocks() { self.rows * self.blocks_per_row } else { 0 }
+    }
+
+    /// Bytes of a row's codes.
+    pub fn row_codes(&self) -> u64 {
+        self.blocks_per_row * self.method.block_bytes() as u64
+    }
+}
+
+/// A quantized matrix in memory, row by row.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    pub layout: Layout,
+    payload: &'a [u8],
+}
+
+impl<'a> Rows<'a> {
+    /// `None` when the payload has not the size that the layout needs.
+    pub fn new(layout: Layout, payload: &'a [u8]) -> Option<Rows<'a>> {
+        (payload.len() as u64 == layout.size).then_some(Rows { layout, payload })
+    }
+
+    /// One row; panics beyond the last.
+    pub fn row(&self, index: u64) -> Row<'a> {
+        let l = &self.layout;
+        assert!(index < l.rows);
+        let part = |start: u64, each: u64| {
+            // Inside the payload, whose length is a `usize`.
+            let at = usize::try_from(start + index * each).unwrap_or(usize::MAX);
+            &self.payload[at..][..usize::try_from(each).unwrap_or(usize::MAX)]
+        };
+        Row {
+            method: l.method,
+            cols: usize::try_from(l.cols).unwrap_or(usize::MAX),
+            scales: part(0, 2 * l.scales_per_row),
+            shares: part(l.shares, if l.method.has_super_blocks() { l.blocks_per_row } else { 0 }),
+            codes: part(l.codes, l.row_codes()),
+        }
+    }
+}
+
+/// One row of a quantized matrix. The parts have the lengths that method and `cols` need.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    pub method: Method,
+    pub cols: usize,
+    /// f16, little-endian: one a block, or one a super block.
+    pub scales: &'a [u8],
+    /// One byte a block for `k*`; empty for `q*`.
+    pub shares: &'a [u8],
+    pub codes: &'a [u8],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_begin_at_multiples_of_64() {
+        // 33 x 300: ten blocks and two super blocks a row.
+        let k4 = Layout::new(Method::K4, 33, 300).unwrap();
+        assert_eq!((k4.shares, k4.codes, k4.size), (192, 576, 576 + 33 * 10 * 16));
+        let q8 = Layout::new(Method::Q8, 33, 300).unwrap();
+        assert_eq!((q8.shares, q8.codes, q8.size), (704, 704, 704 + 33 * 10 * 32));
+        assert_eq!(Layout::new(Method::K2, u64::MAX, 2), None);
+        assert_eq!(Layout::new(Method::Q4, 2, u64::MAX), None);
+    }
+
+    #[test]
+    fn rows_are_where_the_layout_says() {
+        let layout = Layout::new(Method::K3, 3, 40).unwrap();
+        let payload: Vec<u8> = (0..layout.size).map(|i| (i % 251) as u8).collect();
+        let rows = Rows::new(layout, &payload).unwrap();
+        let row = rows.row(2);
+        assert_eq!(row.scales, &payload[4..6]);
+        assert_eq!(row.shares, &payload[64 + 4..64 + 6]);
+        assert_eq!(row.codes, &payload[128 + 48..128 + 72]);
+        assert!(Rows::new(layout, &payload[1..]).is_none());
+    }
+}

@@ -1,0 +1,78 @@
+//! Block quantization: signed codes of 2 to 8 bits, a scale for every 32 of a row.
+//!
+//! The six methods of MCF. A `q*` block has a scale of its own (f16). A `k*` block has a six-bit
+//! share of the scale (f16) of its super block of eight: `scale = super * (share / 32)`. The value of
+//! a code is `scale * code`. Codes are two's complement, packed LSB first; the most negative one is
+//! not used. Blocks go along a row; the last of a row is filled up with zero codes.
+
+mod layout;
+
+pub use layout::{Layout, Row, Rows};
+
+/// Values that share a scale.
+pub const BLOCK: usize = 32;
+/// Blocks that share a super scale.
+pub const BLOCKS_PER_SUPER: usize = 8;
+
+/// A way to quantize in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Method {
+    Q8,
+    Q4,
+    K6,
+    K4,
+    K3,
+    K2,
+}
+
+impl Method {
+    pub const ALL: [Method; 6] =
+        [Method::Q8, Method::Q4, Method::K6, Method::K4, Method::K3, Method::K2];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Q8 => "q8",
+            Method::Q4 => "q4",
+            Method::K6 => "k6",
+            Method::K4 => "k4",
+            Method::K3 => "k3",
+            Method::K2 => "k2",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Method> {
+        Method::ALL.into_iter().find(|m| m.name() == name)
+    }
+
+    /// Bits of a code.
+    pub const fn bits(self) -> usize {
+        match self {
+            Method::Q8 => 8,
+            Method::K6 => 6,
+            Method::Q4 | Method::K4 => 4,
+            Method::K3 => 3,
+            Method::K2 => 2,
+        }
+    }
+
+    /// The largest code; the smallest is its negative.
+    pub const fn largest_code(self) -> i8 {
+        ((1i16 << (self.bits() - 1)) - 1) as i8
+    }
+
+    /// Bytes of a block's codes.
+    pub const fn block_bytes(self) -> usize {
+        BLOCK * self.bits() / 8
+    }
+
+    /// Eight blocks share a super scale.
+    pub const fn has_super_blocks(self) -> bool {
+        matches!(self, Method::K6 | Method::K4 | Method::K3 | Method::K2)
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
