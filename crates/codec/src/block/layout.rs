@@ -61,30 +61,41 @@ impl Layout {
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     pub layout: Layout,
-    payload: &'a [u8],
+    /// Scales and shares.
+    scales: &'a [u8],
+    codes: &'a [u8],
 }
 
 impl<'a> Rows<'a> {
     /// `None` when the payload has not the size that the layout needs.
     pub fn new(layout: Layout, payload: &'a [u8]) -> Option<Rows<'a>> {
-        (payload.len() as u64 == layout.size).then_some(Rows { layout, payload })
+        let (scales, codes) = payload.split_at_checked(usize::try_from(layout.codes).ok()?)?;
+        Rows::from_parts(layout, scales, codes)
+    }
+
+    /// The same with the codes in another place than what stands before them.
+    pub fn from_parts(layout: Layout, scales: &'a [u8], codes: &'a [u8]) -> Option<Rows<'a>> {
+        let fits =
+            scales.len() as u64 == layout.codes && codes.len() as u64 == layout.size - layout.codes;
+        fits.then_some(Rows { layout, scales, codes })
     }
 
     /// One row; panics beyond the last.
     pub fn row(&self, index: u64) -> Row<'a> {
         let l = &self.layout;
         assert!(index < l.rows);
-        let part = |start: u64, each: u64| {
-            // Inside the payload, whose length is a `usize`.
-            let at = usize::try_from(start + index * each).unwrap_or(usize::MAX);
-            &self.payload[at..][..usize::try_from(each).unwrap_or(usize::MAX)]
+        // Inside slices, whose lengths are `usize`.
+        let len = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let part = |slice: &'a [u8], start: u64, each: u64| {
+            &slice[len(start + index * each)..][..len(each)]
         };
+        let shares = if l.method.has_super_blocks() { l.blocks_per_row } else { 0 };
         Row {
             method: l.method,
-            cols: usize::try_from(l.cols).unwrap_or(usize::MAX),
-            scales: part(0, 2 * l.scales_per_row),
-            shares: part(l.shares, if l.method.has_super_blocks() { l.blocks_per_row } else { 0 }),
-            codes: part(l.codes, l.row_codes()),
+            cols: len(l.cols),
+            scales: part(self.scales, 0, 2 * l.scales_per_row),
+            shares: part(self.scales, l.shares, shares),
+            codes: part(self.codes, 0, l.row_codes()),
         }
     }
 }
