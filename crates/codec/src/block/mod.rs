@@ -5,7 +5,9 @@
 //! a code is `scale * code`. Codes are two's complement, packed LSB first; the most negative one is
 //! not used. Blocks go along a row; the last of a row is filled up with zero codes.
 
+mod kernels;
 mod layout;
+mod scalar;
 
 pub use layout::{Layout, Row, Rows};
 
@@ -57,7 +59,7 @@ impl Method {
 
     /// The largest code; the smallest is its negative.
     pub const fn largest_code(self) -> i8 {
-        ((1i16 << (self.bits() - 1)) - 1) as i8
+        i8::MAX >> (8 - self.bits())
     }
 
     /// Bytes of a block's codes.
