@@ -51,6 +51,14 @@ impl Layout {
         if self.method.has_super_blocks() { self.rows * self.blocks_per_row } else { 0 }
     }
 
+    /// The scales and the shares of a row, from all bytes before the codes; panics beyond the last.
+    pub fn row_scales<'a>(&self, scales: &'a [u8], row: u64) -> (&'a [u8], &'a [u8]) {
+        assert!(row < self.rows);
+        let part = |start: u64, each: u64| &scales[len(start + row * each)..][..len(each)];
+        let shares = if self.method.has_super_blocks() { self.blocks_per_row } else { 0 };
+        (part(0, 2 * self.scales_per_row), part(self.shares, shares))
+    }
+
     /// Bytes of a row's codes.
     pub fn row_codes(&self) -> u64 {
         self.blocks_per_row * self.method.block_bytes() as u64
@@ -83,21 +91,15 @@ impl<'a> Rows<'a> {
     /// One row; panics beyond the last.
     pub fn row(&self, index: u64) -> Row<'a> {
         let l = &self.layout;
-        assert!(index < l.rows);
-        // Inside slices, whose lengths are `usize`.
-        let len = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let part = |slice: &'a [u8], start: u64, each: u64| {
-            &slice[len(start + index * each)..][..len(each)]
-        };
-        let shares = if l.method.has_super_blocks() { l.blocks_per_row } else { 0 };
-        Row {
-            method: l.method,
-            cols: len(l.cols),
-            scales: part(self.scales, 0, 2 * l.scales_per_row),
-            shares: part(self.scales, l.shares, shares),
-            codes: part(self.codes, 0, l.row_codes()),
-        }
+        let (scales, shares) = l.row_scales(self.scales, index);
+        let codes = &self.codes[len(index * l.row_codes())..][..len(l.row_codes())];
+        Row { method: l.method, cols: len(l.cols), scales, shares, codes }
     }
+}
+
+/// A place inside a slice, whose length is a `usize`.
+fn len(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
 }
 
 /// One row of a quantized matrix. The parts have the lengths that method and `cols` need.
