@@ -5,10 +5,12 @@
 //! a code is `scale * code`. Codes are two's complement, packed LSB first; the most negative one is
 //! not used. Blocks go along a row; the last of a row is filled up with zero codes.
 
+mod encode;
 mod kernels;
 mod layout;
 mod scalar;
 
+pub use encode::{Encoder, Recipe, ScaleTooLarge};
 pub use layout::{Layout, Row, Rows};
 
 /// Values that share a scale.

@@ -1,0 +1,121 @@
+//! Eight floats that are worked on at once.
+
+/// Eight f32, with operations that give the same bits on every machine.
+///
+/// An implementation for a vector unit uses single correctly rounded operations, and never fuses a
+/// multiplication with an addition.
+pub(super) trait Lanes: Copy {
+    fn splat(value: f32) -> Self;
+    fn load(values: &[f32; 8]) -> Self;
+    fn to_array(self) -> [f32; 8];
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    fn abs(self) -> Self;
+    /// The smaller ones; `other` where one of the two is NaN.
+    fn min(self, other: Self) -> Self;
+    /// The larger ones; `other` where one of the two is NaN.
+    fn max(self, other: Self) -> Self;
+    /// The magnitudes of `self`, which must not be negative, with the signs of `other`.
+    fn with_sign_of(self, other: Self) -> Self;
+    /// The largest of the eight, none of which may be NaN.
+    fn largest(self) -> f32;
+    /// Whole parts of 32 values, which must lie within -128 and 127, as bytes.
+    fn truncate(values: [Self; 4]) -> [u8; 32];
+
+    /// Within the bounds; a NaN becomes the upper one.
+    #[inline(always)]
+    fn clamp(self, (low, high): (Self, Self)) -> Self {
+        self.min(high).max(low)
+    }
+}
+
+/// The definition.
+#[derive(Clone, Copy)]
+pub(super) struct Plain([f32; 8]);
+
+impl Plain {
+    #[inline(always)]
+    fn with(self, other: Plain, operation: impl Fn(f32, f32) -> f32) -> Plain {
+        let mut result = self.0;
+        for (a, b) in result.iter_mut().zip(other.0) {
+            *a = operation(*a, b);
+        }
+        Plain(result)
+    }
+}
+
+impl Lanes for Plain {
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Plain([value; 8])
+    }
+
+    #[inline(always)]
+    fn load(values: &[f32; 8]) -> Self {
+        Plain(*values)
+    }
+
+    #[inline(always)]
+    fn to_array(self) -> [f32; 8] {
+        self.0
+    }
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.with(other, |a, b| a * b)
+    }
+
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self.with(other, |a, b| a / b)
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Plain(self.0.map(f32::abs))
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.with(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.with(other, |a, b| if a > b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn with_sign_of(self, other: Self) -> Self {
+        self.with(other, f32::copysign)
+    }
+
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        self.0.into_iter().reduce(|a, b| if a > b { a } else { b }).unwrap_or(0.0)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)]
+    fn truncate(values: [Self; 4]) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (part, lanes) in bytes.chunks_exact_mut(8).zip(values) {
+            for (byte, value) in part.iter_mut().zip(lanes.0) {
+                *byte = (value as i32 as i8).cast_unsigned();
+            }
+        }
+        bytes
+    }
+}

@@ -1,0 +1,129 @@
+//! From values to scales, shares and codes.
+//!
+//! In a file all scales come before all codes, so a row is visited twice: once to choose its scales,
+//! once to make its codes. Nothing has to be kept in between but what the file keeps.
+//!
+//! The same values give the same bytes on every machine: the algorithms are written once, over
+//! [`Lanes`] of eight values, and no vector version may round or sum differently from the plain one.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod lanes;
+mod pack;
+mod reference;
+
+use super::{BLOCK, BLOCKS_PER_SUPER, Method};
+use lanes::{Lanes, Plain};
+
+/// How values become scales, shares and codes.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe<'a> {
+    pub method: Method,
+    pub encoder: Encoder,
+    /// Bounds that values are clamped to first.
+    pub clip: (f32, f32),
+    /// How much the error of each column counts, at least 0; [`Encoder::Reference`] has no use for it.
+    pub importance: Option<&'a [f32]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoder {
+    /// Looks for the smallest squared error.
+    Best,
+    /// Does what the reference tool does.
+    Reference,
+}
+
+/// A block whose values need a scale that f16 can't hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScaleTooLarge {
+    /// The first such block or super block of the row.
+    pub index: usize,
+    pub scale: f32,
+}
+
+impl std::fmt::Display for ScaleTooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the scale {} of block {} is beyond the range of f16", self.scale, self.index)
+    }
+}
+
+impl std::error::Error for ScaleTooLarge {}
+
+impl Recipe<'_> {
+    /// Chooses the scales of a row (f16, little-endian: one a block, or one a super block) and its
+    /// shares (one byte a block for `k*`, none for `q*`).
+    ///
+    /// Panics when the parts have not the lengths that the row needs.
+    pub fn choose_scales(
+        &self,
+        row: &[f32],
+        scales: &mut [u8],
+        shares: &mut [u8],
+    ) -> Result<(), ScaleTooLarge> {
+        self.check_lengths(row, scales, shares);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor was just asked.
+            return unsafe { avx2::choose_scales(self, row, scales, shares) };
+        }
+        self.choose_scales_with::<Plain>(row, scales, shares)
+    }
+
+    /// Makes the packed codes of a row, from the scales and shares that were chosen for it.
+    ///
+    /// Panics when the parts have not the lengths that the row needs.
+    pub fn make_codes(&self, row: &[f32], scales: &[u8], shares: &[u8], codes: &mut [u8]) {
+        self.check_lengths(row, scales, shares);
+        let blocks = row.len().div_ceil(BLOCK);
+        assert_eq!(codes.len(), blocks * self.method.block_bytes(), "length of the codes");
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor was just asked.
+            return unsafe { avx2::make_codes(self, row, scales, shares, codes) };
+        }
+        self.make_codes_with::<Plain>(row, scales, shares, codes);
+    }
+
+    fn check_lengths(&self, row: &[f32], scales: &[u8], shares: &[u8]) {
+        let blocks = row.len().div_ceil(BLOCK);
+        let (scale_count, share_count) = if self.method.has_super_blocks() {
+            (blocks.div_ceil(BLOCKS_PER_SUPER), blocks)
+        } else {
+            (blocks, 0)
+        };
+        assert_eq!(scales.len(), 2 * scale_count, "length of the scales");
+        assert_eq!(shares.len(), share_count, "length of the shares");
+        if let Some(importance) = self.importance {
+            assert_eq!(importance.len(), row.len(), "length of the importance");
+        }
+    }
+
+    #[inline(always)]
+    fn choose_scales_with<L: Lanes>(
+        &self,
+        row: &[f32],
+        scales: &mut [u8],
+        shares: &mut [u8],
+    ) -> Result<(), ScaleTooLarge> {
+        match self.encoder {
+            Encoder::Best | Encoder::Reference => {
+                reference::choose_scales::<L>(self, row, scales, shares);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn make_codes_with<L: Lanes>(
+        &self,
+        row: &[f32],
+        _scales: &[u8],
+        _shares: &[u8],
+        codes: &mut [u8],
+    ) {
+        match self.encoder {
+            Encoder::Best | Encoder::Reference => reference::make_codes::<L>(self, row, codes),
+        }
+    }
+}
