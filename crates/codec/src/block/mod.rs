@@ -5,6 +5,8 @@
 //! a code is `scale * code`. Codes are two's complement, packed LSB first; the most negative one is
 //! not used. Blocks go along a row; the last of a row is filled up with zero codes.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod encode;
 mod kernels;
 mod layout;

@@ -61,3 +61,30 @@ pub(super) fn decode(row: &Row, out: &mut [f32]) {
         }
     }
 }
+
+/// The row times a vector that is not longer. Within a block the products are added in eight
+/// lanes, as any vector unit would.
+pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
+    let blocks = x.chunks(BLOCK).enumerate().map(|(block, x)| {
+        let mut lanes = [0.0; 8];
+        let codes = row.block_codes(block);
+        for (codes, x) in codes.chunks(8).zip(x.chunks(8)) {
+            for ((lane, &code), x) in lanes.iter_mut().zip(codes).zip(x) {
+                *lane += f32::from(code) * x;
+            }
+        }
+        row.block_scale(block) * lanes.iter().sum::<f32>()
+    });
+    blocks.sum()
+}
+
+/// The row times codes with a scale for each block of them.
+pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+    let blocks = codes.chunks(BLOCK).zip(scales).enumerate().map(|(block, (codes, scale))| {
+        let ours = row.block_codes(block);
+        let products = ours.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));
+        // At most 2^19: exact.
+        (row.block_scale(block) * scale) * products.sum::<i32>() as f32
+    });
+    blocks.sum()
+}

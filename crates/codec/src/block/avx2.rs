@@ -1,0 +1,316 @@
+//! Rows with AVX2, FMA and F16C: four blocks at a time.
+
+use super::{BLOCK, BLOCKS_PER_SUPER, Row, scalar};
+use std::arch::x86_64::*;
+use std::sync::LazyLock;
+
+/// Whether the processor has all that the functions here need; it is asked once.
+pub(super) static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+});
+
+/// Blocks that are done at once.
+const BLOCKS: usize = 4;
+/// Their values, and the most bytes that their codes have.
+const VALUES: usize = BLOCKS * BLOCK;
+
+/// Calls the version of a function that is made for the row's bits.
+macro_rules! by_bits {
+    ($function:ident($row:expr $(, $argument:expr)*)) => {
+        match $row.method.bits() {
+            2 => $function::<2>($row $(, $argument)*),
+            3 => $function::<3>($row $(, $argument)*),
+            4 => $function::<4>($row $(, $argument)*),
+            6 => $function::<6>($row $(, $argument)*),
+            _ => $function::<8>($row $(, $argument)*),
+        }
+    };
+}
+
+/// The first `out.len()` values of a row.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn decode(row: &Row, out: &mut [f32]) {
+    by_bits!(decode_bits(row, out))
+}
+
+/// The row times a vector of its length or shorter.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
+    by_bits!(dot_f32_bits(row, x))
+}
+
+/// The row times a vector of codes and scales of its length.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+    by_bits!(dot_i8_bits(row, codes, scales))
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
+    let (fours, rest) = out.as_chunks_mut::<VALUES>();
+    let done = fours.len();
+    for (i, out) in fours.iter_mut().enumerate() {
+        decode_four::<BITS>(codes_of_four::<BITS>(row, i), scales_of_four(row, i), out);
+    }
+    if !rest.is_empty() {
+        let mut values = [0.0; VALUES];
+        let codes = last_codes::<BITS>(row, done, rest.len());
+        decode_four::<BITS>(&codes, scales_of_four(row, done), &mut values);
+        rest.copy_from_slice(&values[..rest.len()]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn decode_four<const BITS: usize>(codes: &[u8], scales: __m128, out: &mut [f32; VALUES]) {
+    let blocks =
+        codes.chunks_exact(4 * BITS).zip(array(scales)).zip(out.as_chunks_mut::<BLOCK>().0);
+    for ((codes, scale), out) in blocks {
+        let (scale, codes) = (_mm256_set1_ps(scale), as_floats(unpack::<BITS>(codes)));
+        for (codes, out) in codes.into_iter().zip(out.as_chunks_mut::<8>().0) {
+            // SAFETY: eight values fit.
+            unsafe { _mm256_storeu_ps(out.as_mut_ptr(), _mm256_mul_ps(scale, codes)) };
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn dot_f32_bits<const BITS: usize>(row: &Row, x: &[f32]) -> f32 {
+    let mut sums = [_mm256_setzero_ps(); BLOCKS];
+    let (fours, rest) = x.as_chunks::<VALUES>();
+    for (i, x) in fours.iter().enumerate() {
+        dot_f32_four::<BITS>(codes_of_four::<BITS>(row, i), scales_of_four(row, i), x, &mut sums);
+    }
+    if !rest.is_empty() {
+        let codes = last_codes::<BITS>(row, fours.len(), rest.len());
+        dot_f32_four::<BITS>(&codes, scales_of_four(row, fours.len()), &filled(rest), &mut sums);
+    }
+    total(sums)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn dot_f32_four<const BITS: usize>(
+    codes: &[u8],
+    scales: __m128,
+    x: &[f32; VALUES],
+    sums: &mut [__m256; BLOCKS],
+) {
+    let blocks = codes.chunks_exact(4 * BITS).zip(array(scales)).zip(x.as_chunks::<BLOCK>().0);
+    for (((codes, scale), x), sum) in blocks.zip(sums) {
+        let mut products = _mm256_setzero_ps();
+        let codes = as_floats(unpack::<BITS>(codes));
+        for (codes, x) in codes.into_iter().zip(x.as_chunks::<8>().0) {
+            // SAFETY: there are eight values.
+            let x = unsafe { _mm256_loadu_ps(x.as_ptr()) };
+            products = _mm256_fmadd_ps(codes, x, products);
+        }
+        *sum = _mm256_fmadd_ps(_mm256_set1_ps(scale), products, *sum);
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+    let mut sums = [_mm256_setzero_ps(); BLOCKS];
+    let mut most_negative = _mm256_setzero_si256();
+    let (fours, rest) = codes.as_chunks::<VALUES>();
+    let (scale_fours, rest_scales) = scales.as_chunks::<BLOCKS>();
+    let mut four = |i, packed: &[u8], codes: &[i8; VALUES], scales: &[f32; BLOCKS]| {
+        // SAFETY: there are four scales.
+        let scales = _mm_mul_ps(scales_of_four(row, i), unsafe { _mm_loadu_ps(scales.as_ptr()) });
+        let bad = dot_i8_four::<BITS>(packed, scales, codes, &mut sums);
+        most_negative = _mm256_or_si256(most_negative, bad);
+    };
+    for (i, (codes, scales)) in fours.iter().zip(scale_fours).enumerate() {
+        four(i, codes_of_four::<BITS>(row, i), codes, scales);
+    }
+    if !rest.is_empty() {
+        let packed = last_codes::<BITS>(row, fours.len(), rest.len());
+        four(fours.len(), &packed, &filled(rest), &filled(rest_scales));
+    }
+    if _mm256_movemask_epi8(most_negative) != 0 {
+        return scalar::dot_i8(row, codes, scales);
+    }
+    total(sums)
+}
+
+/// Adds to `sums`; says where the row has a code of -128, for which it is wrong.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn dot_i8_four<const BITS: usize>(
+    packed: &[u8],
+    scales: __m128,
+    codes: &[i8; VALUES],
+    sums: &mut [__m256; BLOCKS],
+) -> __m256i {
+    let mut most_negative = _mm256_setzero_si256();
+    let blocks = packed.chunks_exact(4 * BITS).zip(array(scales)).zip(codes.as_chunks::<BLOCK>().0);
+    for (((packed, scale), codes), sum) in blocks.zip(sums) {
+        // SAFETY: there are 32 codes.
+        let codes = unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) };
+        // Products of bytes want one side unsigned. They are added in pairs, which must fit 16 bits:
+        // 128 * 127 * 2 does, 128 * 128 * 2 does not.
+        let pairs = if BITS == 8 {
+            let ours = unpack::<BITS>(packed);
+            let bad = _mm256_cmpeq_epi8(ours, _mm256_set1_epi8(i8::MIN));
+            most_negative = _mm256_or_si256(most_negative, bad);
+            _mm256_maddubs_epi16(_mm256_abs_epi8(codes), _mm256_sign_epi8(ours, codes))
+        } else {
+            let above = _mm256_maddubs_epi16(unpack_unsigned::<BITS>(packed), codes);
+            _mm256_sub_epi16(above, _mm256_maddubs_epi16(offset::<BITS>(), codes))
+        };
+        let products = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+        *sum = _mm256_fmadd_ps(_mm256_set1_ps(scale), _mm256_cvtepi32_ps(products), *sum);
+    }
+    most_negative
+}
+
+/// The packed codes of four blocks that are all there.
+#[inline]
+fn codes_of_four<'a, const BITS: usize>(row: &Row<'a>, index: usize) -> &'a [u8] {
+    let size = BLOCKS * 4 * BITS;
+    &row.codes[index * size..][..size]
+}
+
+/// The packed codes of the last blocks, that hold so many values, and codes of zero behind them.
+fn last_codes<const BITS: usize>(row: &Row, index: usize, values: usize) -> [u8; VALUES] {
+    let size = values.div_ceil(BLOCK) * 4 * BITS;
+    filled(&row.codes[index * BLOCKS * 4 * BITS..][..size])
+}
+
+/// The scales of four blocks; any numbers behind the last.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn scales_of_four(row: &Row, index: usize) -> __m128 {
+    if row.method.has_super_blocks() {
+        let scale = &row.scales[2 * (BLOCKS * index / BLOCKS_PER_SUPER)..];
+        let scale = _mm_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes(filled(&scale[..2]))));
+        let shares = i32::from_le_bytes(filled_from(&row.shares[BLOCKS * index..]));
+        let shares = _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(shares)));
+        _mm_mul_ps(scale, _mm_mul_ps(shares, _mm_set1_ps(1.0 / 32.0)))
+    } else {
+        let scales = filled_from(&row.scales[2 * BLOCKS * index..]);
+        _mm_cvtph_ps(_mm_cvtsi64_si128(i64::from_le_bytes(scales)))
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn array(scales: __m128) -> [f32; BLOCKS] {
+    let mut out = [0.0; BLOCKS];
+    // SAFETY: four values fit.
+    unsafe { _mm_storeu_ps(out.as_mut_ptr(), scales) };
+    out
+}
+
+/// The beginning of a slice; zeros behind one that is too short.
+#[inline]
+fn filled_from<const N: usize>(from: &[u8]) -> [u8; N] {
+    from.first_chunk().copied().unwrap_or_else(|| filled(from))
+}
+
+/// A slice with zeros behind it.
+#[inline]
+fn filled<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
+    let mut out = [T::default(); N];
+    out[..from.len()].copy_from_slice(from);
+    out
+}
+
+/// The codes of a block, one a byte.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unpack<const BITS: usize>(packed: &[u8]) -> __m256i {
+    if BITS == 8 {
+        assert_eq!(packed.len(), BLOCK);
+        // SAFETY: 32 bytes are there.
+        return unsafe { _mm256_loadu_si256(packed.as_ptr().cast()) };
+    }
+    _mm256_sub_epi8(unpack_unsigned::<BITS>(packed), offset::<BITS>())
+}
+
+/// What [`unpack_unsigned`] adds to each code.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn offset<const BITS: usize>() -> __m256i {
+    _mm256_set1_epi8(1 << (BITS - 1))
+}
+
+/// `code + 2^(BITS - 1)` for the codes of a block, one a byte: two's complement with the sign
+/// flipped. The codes of each group are first copied to where they are needed, then masked.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unpack_unsigned<const BITS: usize>(packed: &[u8]) -> __m256i {
+    assert_eq!(packed.len(), 4 * BITS);
+    let packed = packed.as_ptr();
+    let mask = _mm256_set1_epi8((1 << BITS) - 1);
+    // SAFETY: as many bytes are there as was asserted, and nothing is read behind them.
+    let spread = match BITS {
+        // Four codes of a byte to four bytes.
+        2 => {
+            let word = _mm256_cvtepu8_epi32(unsafe { _mm_loadl_epi64(packed.cast()) });
+            let word = _mm256_or_si256(word, _mm256_slli_epi32::<12>(word));
+            _mm256_or_si256(word, _mm256_slli_epi32::<6>(word))
+        }
+        // Four codes of one and a half bytes: bits 0..12 or 4..16 of two.
+        3 => {
+            let (low, high) =
+                unsafe { (_mm_loadl_epi64(packed.cast()), _mm_loadl_epi64(packed.add(4).cast())) };
+            let places = _mm256_setr_epi8(
+                0, 1, -1, -1, 1, 2, -1, -1, 3, 4, -1, -1, 4, 5, -1, -1, //
+                2, 3, -1, -1, 3, 4, -1, -1, 5, 6, -1, -1, 6, 7, -1, -1,
+            );
+            let word = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), places);
+            let word = _mm256_srlv_epi32(word, _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
+            let pairs = _mm256_blend_epi16::<0b1010_1010>(word, _mm256_slli_epi32::<10>(word));
+            let pairs = _mm256_and_si256(pairs, _mm256_set1_epi16(0x3F));
+            _mm256_or_si256(pairs, _mm256_slli_epi16::<5>(pairs))
+        }
+        // Two codes of a byte to two bytes.
+        4 => {
+            let pairs = _mm256_cvtepu8_epi16(unsafe { _mm_loadu_si128(packed.cast()) });
+            _mm256_or_si256(pairs, _mm256_slli_epi16::<4>(pairs))
+        }
+        // Four codes of three bytes.
+        6 => {
+            let (low, high) =
+                unsafe { (_mm_loadu_si128(packed.cast()), _mm_loadu_si128(packed.add(8).cast())) };
+            let places = _mm256_setr_epi8(
+                0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, //
+                4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1,
+            );
+            let word = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), places);
+            let pairs = _mm256_blend_epi16::<0b1010_1010>(word, _mm256_slli_epi32::<4>(word));
+            let first = _mm256_set1_epi16(0x3F);
+            let second = _mm256_slli_epi16::<2>(_mm256_andnot_si256(first, pairs));
+            _mm256_or_si256(_mm256_and_si256(pairs, first), second)
+        }
+        _ => unreachable!("codes of eight bits are not packed"),
+    };
+    _mm256_xor_si256(_mm256_and_si256(spread, mask), offset::<BITS>())
+}
+
+/// 32 bytes as floats, in their order.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn as_floats(bytes: __m256i) -> [__m256; 4] {
+    let (low, high) = (_mm256_castsi256_si128(bytes), _mm256_extracti128_si256::<1>(bytes));
+    let float = |bytes| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+    [
+        float(low),
+        float(_mm_unpackhi_epi64(low, low)),
+        float(high),
+        float(_mm_unpackhi_epi64(high, high)),
+    ]
+}
+
+/// The sum of all numbers.
+#[target_feature(enable = "avx2")]
+fn total([a, b, c, d]: [__m256; BLOCKS]) -> f32 {
+    let eight = _mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d));
+    let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+}
