@@ -12,7 +12,7 @@ mod kernels;
 mod layout;
 mod scalar;
 
-pub use encode::{Encoder, Recipe, ScaleTooLarge};
+pub use encode::{Encoder, Recipe, ScaleTooLarge, pack};
 pub use layout::{Layout, Row, Rows};
 
 /// Values that share a scale.

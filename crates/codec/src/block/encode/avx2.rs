@@ -101,6 +101,48 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: the processor has AVX2, see the type.
+        unsafe {
+            let less = _mm256_cmp_ps::<_CMP_LT_OQ>(a.0, b.0);
+            Avx2(_mm256_blendv_ps(no.0, yes.0, less))
+        }
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [Self; 8]) -> [Self; 8] {
+        let [a, b, c, d, e, f, g, h] = rows;
+        // SAFETY: the processor has AVX2, see the type.
+        unsafe {
+            // Pairs of rows, then fours, within halves of four columns; last the halves.
+            let (ab0, ab1) = (_mm256_unpacklo_ps(a.0, b.0), _mm256_unpackhi_ps(a.0, b.0));
+            let (cd0, cd1) = (_mm256_unpacklo_ps(c.0, d.0), _mm256_unpackhi_ps(c.0, d.0));
+            let (ef0, ef1) = (_mm256_unpacklo_ps(e.0, f.0), _mm256_unpackhi_ps(e.0, f.0));
+            let (gh0, gh1) = (_mm256_unpacklo_ps(g.0, h.0), _mm256_unpackhi_ps(g.0, h.0));
+            const LOW: i32 = 0b01_00_01_00;
+            const HIGH: i32 = 0b11_10_11_10;
+            let top = [
+                _mm256_shuffle_ps::<LOW>(ab0, cd0),
+                _mm256_shuffle_ps::<HIGH>(ab0, cd0),
+                _mm256_shuffle_ps::<LOW>(ab1, cd1),
+                _mm256_shuffle_ps::<HIGH>(ab1, cd1),
+            ];
+            let bottom = [
+                _mm256_shuffle_ps::<LOW>(ef0, gh0),
+                _mm256_shuffle_ps::<HIGH>(ef0, gh0),
+                _mm256_shuffle_ps::<LOW>(ef1, gh1),
+                _mm256_shuffle_ps::<HIGH>(ef1, gh1),
+            ];
+            let mut columns = rows;
+            for i in 0..4 {
+                columns[i] = Avx2(_mm256_permute2f128_ps::<0x20>(top[i], bottom[i]));
+                columns[i + 4] = Avx2(_mm256_permute2f128_ps::<0x31>(top[i], bottom[i]));
+            }
+            columns
+        }
+    }
+
+    #[inline(always)]
     fn largest(self) -> f32 {
         // SAFETY: the processor has AVX2, see the type.
         unsafe {

@@ -19,6 +19,10 @@ pub(super) trait Lanes: Copy {
     fn max(self, other: Self) -> Self;
     /// The magnitudes of `self`, which must not be negative, with the signs of `other`.
     fn with_sign_of(self, other: Self) -> Self;
+    /// `yes` where `a` is less than `b`, else `no`.
+    fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self;
+    /// Rows to columns.
+    fn transpose(rows: [Self; 8]) -> [Self; 8];
     /// The largest of the eight, none of which may be NaN.
     fn largest(self) -> f32;
     /// Whole parts of 32 values, which must lie within -128 and 127, as bytes.
@@ -100,6 +104,26 @@ impl Lanes for Plain {
     #[inline(always)]
     fn with_sign_of(self, other: Self) -> Self {
         self.with(other, f32::copysign)
+    }
+
+    #[inline(always)]
+    fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self {
+        let mut selected = no.0;
+        for (i, slot) in selected.iter_mut().enumerate() {
+            *slot = if a.0[i] < b.0[i] { yes.0[i] } else { *slot };
+        }
+        Plain(selected)
+    }
+
+    #[inline(always)]
+    fn transpose(rows: [Self; 8]) -> [Self; 8] {
+        let mut columns = rows;
+        for (i, column) in columns.iter_mut().enumerate() {
+            for (j, row) in rows.iter().enumerate() {
+                column.0[j] = row.0[i];
+            }
+        }
+        columns
     }
 
     #[inline(always)]

@@ -8,12 +8,20 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+mod best;
+mod group;
 mod lanes;
 mod pack;
 mod reference;
+#[cfg(test)]
+mod tests;
 
 use super::{BLOCK, BLOCKS_PER_SUPER, Method};
 use lanes::{Lanes, Plain};
+pub use pack::pack;
+
+/// Values of a super block.
+const GROUP: usize = BLOCK * BLOCKS_PER_SUPER;
 
 /// How values become scales, shares and codes.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +115,8 @@ impl Recipe<'_> {
         shares: &mut [u8],
     ) -> Result<(), ScaleTooLarge> {
         match self.encoder {
-            Encoder::Best | Encoder::Reference => {
+            Encoder::Best => best::choose_scales::<L>(self, row, scales, shares),
+            Encoder::Reference => {
                 reference::choose_scales::<L>(self, row, scales, shares);
                 Ok(())
             }
@@ -118,12 +127,33 @@ impl Recipe<'_> {
     fn make_codes_with<L: Lanes>(
         &self,
         row: &[f32],
-        _scales: &[u8],
-        _shares: &[u8],
+        scales: &[u8],
+        shares: &[u8],
         codes: &mut [u8],
     ) {
         match self.encoder {
-            Encoder::Best | Encoder::Reference => reference::make_codes::<L>(self, row, codes),
+            Encoder::Best => best::make_codes::<L>(self, row, scales, shares, codes),
+            Encoder::Reference => reference::make_codes::<L>(self, row, codes),
         }
+    }
+
+    /// The values of a block within the bounds, filled up with zeros.
+    #[inline(always)]
+    fn clamped<L: Lanes>(&self, block: &[f32]) -> [L; BLOCK / 8] {
+        let mut padded;
+        let whole: &[f32; BLOCK] = match block.try_into() {
+            Ok(whole) => whole,
+            Err(_) => {
+                padded = [0.0; BLOCK];
+                padded[..block.len()].copy_from_slice(block);
+                &padded
+            }
+        };
+        let bounds = (L::splat(self.clip.0), L::splat(self.clip.1));
+        let mut values = [L::splat(0.0); BLOCK / 8];
+        for (lanes, eight) in values.iter_mut().zip(whole.as_chunks::<8>().0) {
+            *lanes = L::load(eight).clamp(bounds);
+        }
+        values
     }
 }

@@ -4,7 +4,7 @@ use crate::block::{BLOCK, Method};
 
 /// Packs the codes of a block, each in two's complement, into the bytes of a block.
 #[inline(always)]
-pub(super) fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
+pub fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
     match method.bits() {
         2 => pack_bits::<2>(codes, packed),
         3 => pack_bits::<3>(codes, packed),

@@ -6,9 +6,7 @@
 
 use super::lanes::Lanes;
 use super::pack::pack;
-use super::{BLOCK, BLOCKS_PER_SUPER, Recipe};
-
-const SUPER: usize = BLOCK * BLOCKS_PER_SUPER;
+use super::{BLOCK, BLOCKS_PER_SUPER, GROUP, Recipe};
 
 #[inline(always)]
 pub(super) fn choose_scales<L: Lanes>(
@@ -19,7 +17,7 @@ pub(super) fn choose_scales<L: Lanes>(
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
     if recipe.method.has_super_blocks() {
-        let parts = row.chunks(SUPER).zip(shares.chunks_mut(BLOCKS_PER_SUPER));
+        let parts = row.chunks(GROUP).zip(shares.chunks_mut(BLOCKS_PER_SUPER));
         for (scale, (part, part_shares)) in scales.iter_mut().zip(parts) {
             let chosen = SuperBlock::new::<L>(recipe, part);
             *scale = cut_to_f16(chosen.scale).to_le_bytes();
@@ -36,7 +34,7 @@ pub(super) fn choose_scales<L: Lanes>(
 pub(super) fn make_codes<L: Lanes>(recipe: &Recipe<'_>, row: &[f32], codes: &mut [u8]) {
     let block_bytes = recipe.method.block_bytes();
     if recipe.method.has_super_blocks() {
-        for (part, codes) in row.chunks(SUPER).zip(codes.chunks_mut(BLOCKS_PER_SUPER * block_bytes))
+        for (part, codes) in row.chunks(GROUP).zip(codes.chunks_mut(BLOCKS_PER_SUPER * block_bytes))
         {
             let chosen = SuperBlock::new::<L>(recipe, part);
             let blocks = part.chunks(BLOCK).zip(codes.chunks_exact_mut(block_bytes));
@@ -81,7 +79,7 @@ impl SuperBlock {
 #[inline(always)]
 fn scale_of<L: Lanes>(recipe: &Recipe<'_>, block: &[f32]) -> f32 {
     let mut largest = L::splat(0.0);
-    for lanes in clamped::<L>(recipe, block) {
+    for lanes in recipe.clamped::<L>(block) {
         largest = lanes.abs().max(largest);
     }
     largest.largest() / f32::from(recipe.method.largest_code())
@@ -89,46 +87,27 @@ fn scale_of<L: Lanes>(recipe: &Recipe<'_>, block: &[f32]) -> f32 {
 
 #[inline(always)]
 fn encode<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], scale: f32, packed: &mut [u8]) {
-    if scale == 0.0 {
+    let inverse = 1.0 / scale;
+    if inverse.is_infinite() {
+        // Zero, or so near that zero is what is stored.
         packed.fill(0);
         return;
     }
-    let inverse = L::splat(1.0 / scale);
     let limit = f32::from(recipe.method.largest_code());
     let limits = (L::splat(-limit), L::splat(limit));
-    let mut rounded = clamped::<L>(recipe, block);
+    let mut rounded = recipe.clamped::<L>(block);
     for lanes in &mut rounded {
-        let quotient = lanes.mul(inverse).clamp(limits);
+        let quotient = lanes.mul(L::splat(inverse)).clamp(limits);
         // Halves away from zero. Half itself would carry 0.49999997 to 1.
         *lanes = quotient.add(L::splat(0.5f32.next_down()).with_sign_of(quotient));
     }
     pack(recipe.method, &L::truncate(rounded), packed);
 }
 
-/// The values of a block, filled up with zeros.
-#[inline(always)]
-fn clamped<L: Lanes>(recipe: &Recipe<'_>, block: &[f32]) -> [L; 4] {
-    let mut padded = [0.0; BLOCK];
-    let whole: &[f32; BLOCK] = match block.try_into() {
-        Ok(whole) => whole,
-        Err(_) => {
-            padded[..block.len()].copy_from_slice(block);
-            &padded
-        }
-    };
-    let bounds = (L::splat(recipe.clip.0), L::splat(recipe.clip.1));
-    let mut lanes = [L::splat(0.0); 4];
-    let (eights, _) = whole.as_chunks::<8>();
-    for (lanes, eight) in lanes.iter_mut().zip(eights) {
-        *lanes = L::load(eight).clamp(bounds);
-    }
-    lanes
-}
-
 /// Cuts the mantissa; too small for a normal f16 is zero, too large is infinity.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
-fn cut_to_f16(scale: f32) -> u16 {
+pub(super) fn cut_to_f16(scale: f32) -> u16 {
     if scale < 2f32.powi(-14) {
         0
     } else if scale >= 65536.0 {

@@ -1,0 +1,125 @@
+//! Eight blocks side by side, and what storing them with given scales would cost.
+
+use super::lanes::Lanes;
+use super::{BLOCK, GROUP, Recipe};
+
+/// Adding and subtracting it rounds what is smaller than 2^22 to an integer, halves to even.
+const ROUNDER: f32 = 1.5 * (1 << 23) as f32;
+
+/// The least that a column counts, beside the most important one. Columns that don't count at all
+/// would leave a block of them without any best scale.
+const LEAST_IMPORTANCE: f32 = 1e-6;
+
+/// Eight blocks, each in a lane of its own: whatever is done for one is done for all, and sums need
+/// no adding up across lanes. Blocks that a row doesn't have are zero.
+///
+/// Signs are left out. Codes are symmetric, so they make no difference to scales.
+pub(super) struct Group<L> {
+    magnitudes: [L; BLOCK],
+    importance: Option<[L; BLOCK]>,
+    /// The largest code.
+    pub(super) limit: L,
+    /// The largest magnitude of each block.
+    pub(super) largest: L,
+    /// The error of each block if all its codes were zero.
+    pub(super) energy: L,
+}
+
+impl<L: Lanes> Group<L> {
+    /// The group at `start` of a row. `most_important` is the largest importance of a column.
+    #[inline(always)]
+    pub(super) fn new(recipe: &Recipe<'_>, row: &[f32], start: usize, most_important: f32) -> Self {
+        let end = row.len().min(start + GROUP);
+        let bounds = (L::splat(recipe.clip.0), L::splat(recipe.clip.1));
+        let mut magnitudes = side_by_side(&row[start..end]);
+        for lanes in &mut magnitudes {
+            *lanes = L::clamp(*lanes, bounds).abs();
+        }
+        let importance = match recipe.importance {
+            None => None,
+            Some(importance) => {
+                let mut parts = side_by_side(&importance[start..end]);
+                for lanes in &mut parts {
+                    *lanes = L::div(*lanes, L::splat(most_important));
+                    *lanes = lanes.max(L::splat(LEAST_IMPORTANCE));
+                }
+                Some(parts)
+            }
+        };
+        let limit = L::splat(f32::from(recipe.method.largest_code()));
+        let zero = L::splat(0.0);
+        let mut group = Group { magnitudes, importance, limit, largest: zero, energy: zero };
+        for (i, lanes) in group.magnitudes.iter().enumerate() {
+            group.largest = lanes.max(group.largest);
+            group.energy = group.energy.add(group.weigh(i, lanes.mul(*lanes)));
+        }
+        group
+    }
+
+    /// What a part of the error in a column counts.
+    #[inline(always)]
+    fn weigh(&self, column: usize, error: L) -> L {
+        match &self.importance {
+            None => error,
+            Some(importance) => error.mul(importance[column]),
+        }
+    }
+
+    /// The squared error of each block when it has this scale; NaN where the scale is zero or
+    /// infinite.
+    #[inline(always)]
+    pub(super) fn errors(&self, scales: L) -> L {
+        let inverse = L::splat(1.0).div(scales);
+        let mut sum = L::splat(0.0);
+        // In units of the scale, which saves a multiplication for every value.
+        for (i, lanes) in self.magnitudes.iter().enumerate() {
+            let quotient = lanes.mul(inverse);
+            let error = quotient.sub(nearest_integer(quotient).min(self.limit));
+            sum = sum.add(self.weigh(i, error.mul(error)));
+        }
+        sum.mul(scales.mul(scales))
+    }
+
+    /// The scales that suit best the codes that these scales give.
+    #[inline(always)]
+    pub(super) fn refit(&self, scales: L) -> L {
+        let inverse = L::splat(1.0).div(scales);
+        let mut value_by_code = L::splat(0.0);
+        let mut code_by_code = L::splat(0.0);
+        for (i, lanes) in self.magnitudes.iter().enumerate() {
+            let code = nearest_integer(lanes.mul(inverse)).min(self.limit);
+            let weighed = self.weigh(i, code);
+            value_by_code = value_by_code.add(lanes.mul(weighed));
+            code_by_code = code_by_code.add(code.mul(weighed));
+        }
+        value_by_code.div(code_by_code)
+    }
+}
+
+#[inline(always)]
+pub(super) fn nearest_integer<L: Lanes>(value: L) -> L {
+    value.add(L::splat(ROUNDER)).sub(L::splat(ROUNDER))
+}
+
+/// The columns of up to eight blocks.
+#[inline(always)]
+fn side_by_side<L: Lanes>(values: &[f32]) -> [L; BLOCK] {
+    let mut padded;
+    let whole: &[f32; GROUP] = match values.try_into() {
+        Ok(whole) => whole,
+        Err(_) => {
+            padded = [0.0; GROUP];
+            padded[..values.len()].copy_from_slice(values);
+            &padded
+        }
+    };
+    let (eights, _) = whole.as_chunks::<8>();
+    let mut columns = [L::splat(0.0); BLOCK];
+    for (part, columns) in columns.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        for (block, lanes) in columns.iter_mut().enumerate() {
+            *lanes = L::load(&eights[block * BLOCK / 8 + part]);
+        }
+        *columns = L::transpose(*columns);
+    }
+    columns
+}

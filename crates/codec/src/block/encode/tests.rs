@@ -1,0 +1,296 @@
+//! What holds for every method, on values of many kinds.
+
+use super::*;
+use crate::block::Row;
+
+/// Scales, shares and codes of a row.
+#[derive(Debug, PartialEq)]
+struct Encoded {
+    method: Method,
+    cols: usize,
+    scales: Vec<u8>,
+    shares: Vec<u8>,
+    codes: Vec<u8>,
+}
+
+impl Encoded {
+    fn empty(method: Method, cols: usize) -> Encoded {
+        let blocks = cols.div_ceil(BLOCK);
+        let (scales, shares) = if method.has_super_blocks() {
+            (blocks.div_ceil(BLOCKS_PER_SUPER), blocks)
+        } else {
+            (blocks, 0)
+        };
+        Encoded {
+            method,
+            cols,
+            scales: vec![0xAA; 2 * scales],
+            shares: vec![0xAA; shares],
+            codes: vec![0xAA; blocks * method.block_bytes()],
+        }
+    }
+
+    fn new(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
+        let mut e = Encoded::empty(recipe.method, row.len());
+        recipe.choose_scales(row, &mut e.scales, &mut e.shares).unwrap();
+        recipe.make_codes(row, &e.scales, &e.shares, &mut e.codes);
+        e
+    }
+
+    fn plain(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
+        let mut e = Encoded::empty(recipe.method, row.len());
+        recipe.choose_scales_with::<Plain>(row, &mut e.scales, &mut e.shares).unwrap();
+        recipe.make_codes_with::<Plain>(row, &e.scales, &e.shares, &mut e.codes);
+        e
+    }
+
+    fn row(&self) -> Row<'_> {
+        let Encoded { method, cols, scales, shares, codes } = self;
+        Row { method: *method, cols: *cols, scales, shares, codes }
+    }
+
+    fn codes(&self) -> Vec<i8> {
+        (0..self.cols.div_ceil(BLOCK)).flat_map(|b| self.row().block_codes(b)).collect()
+    }
+
+    fn error(&self, values: &[f32], importance: Option<&[f32]>) -> f64 {
+        let codes = self.codes();
+        let errors = values.iter().enumerate().map(|(i, &value)| {
+            let decoded = self.row().block_scale(i / BLOCK) * f32::from(codes[i]);
+            let weight = importance.map_or(1.0, |importance| f64::from(importance[i]));
+            weight * (f64::from(value) - f64::from(decoded)).powi(2)
+        });
+        errors.sum()
+    }
+}
+
+fn recipe(method: Method, encoder: Encoder) -> Recipe<'static> {
+    Recipe { method, encoder, clip: (f32::NEG_INFINITY, f32::INFINITY), importance: None }
+}
+
+/// Numbers from 0 to 1 that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 40) as f32 / (1 << 24) as f32
+    }
+
+    /// About a bell curve.
+    fn normal(&mut self) -> f32 {
+        (0..12).map(|_| self.next()).sum::<f32>() - 6.0
+    }
+}
+
+/// Rows of many kinds, all of this length.
+fn rows(cols: usize) -> Vec<(&'static str, Vec<f32>)> {
+    let mut r = Random(cols as u64);
+    let mut row = |value: &mut dyn FnMut(&mut Random, usize) -> f32| -> Vec<f32> {
+        (0..cols).map(|i| value(&mut r, i)).collect()
+    };
+    vec![
+        ("bell", row(&mut |r, _| 0.05 * r.normal())),
+        ("even", row(&mut |r, _| r.next() - 0.5)),
+        ("heavy tails", row(&mut |r, _| r.normal() / (r.next() + 0.01))),
+        ("positive", row(&mut |r, _| r.next() + 1.0)),
+        ("sparse", row(&mut |r, _| if r.next() < 0.05 { r.normal() } else { 0.0 })),
+        ("blocks of all sizes", row(&mut |r, i| r.normal() * 0.3f32.powi((i / BLOCK % 8) as i32))),
+        ("whole numbers", row(&mut |r, _| (r.normal() * 4.0).round())),
+        ("three values", row(&mut |r, _| 0.7 * (r.normal() * 0.8).clamp(-1.0, 1.0).round())),
+        ("constant", row(&mut |_, _| -0.1)),
+        ("a constant that needs no rounding", row(&mut |_, _| 7.0 * 31.0 * 127.0)),
+        ("zero", row(&mut |_, i| if i % 2 == 0 { 0.0 } else { -0.0 })),
+        ("tiny", row(&mut |r, _| 1e-6 * r.normal())),
+        ("tinier than f16", row(&mut |r, _| 2e-8 * r.normal())),
+        ("tinier than f32", row(&mut |r, _| 1e-41 * r.normal())),
+        ("huge", row(&mut |r, _| (60_000.0 * r.normal()).clamp(-65_000.0, 65_000.0))),
+    ]
+}
+
+const LENGTHS: [usize; 14] = [1, 2, 7, 31, 32, 33, 63, 64, 255, 256, 257, 300, 384, 1000];
+
+#[test]
+fn every_machine_makes_the_same_bytes() {
+    for cols in (0..70).chain(250..262).chain(LENGTHS) {
+        let mut r = Random(7);
+        let importance: Vec<f32> = (0..cols).map(|_| (r.next() - 0.2).max(0.0)).collect();
+        for (kind, row) in rows(cols) {
+            for method in Method::ALL {
+                for encoder in [Encoder::Best, Encoder::Reference] {
+                    let even = recipe(method, encoder);
+                    let clipped = Recipe { clip: (-0.04, 0.03), ..even };
+                    let weighed = Recipe { importance: Some(&importance), ..even };
+                    for recipe in [even, clipped, weighed] {
+                        let (here, plain) =
+                            (Encoded::new(&recipe, &row), Encoded::plain(&recipe, &row));
+                        assert_eq!(here, plain, "{kind} {cols} {recipe:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_best_is_never_worse_than_the_reference() {
+    for cols in LENGTHS {
+        for (kind, row) in rows(cols) {
+            for method in Method::ALL {
+                let best = Encoded::new(&recipe(method, Encoder::Best), &row);
+                let reference = Encoded::new(&recipe(method, Encoder::Reference), &row);
+                let (best, reference) = (best.error(&row, None), reference.error(&row, None));
+                let slack = 1.0 + 1e-5;
+                assert!(best <= reference * slack, "{kind} {cols} {method}: {best} {reference}");
+            }
+        }
+    }
+}
+
+/// Measured once, with room for other choices that are as good.
+#[test]
+fn the_best_is_clearly_better_on_a_bell_curve() {
+    let mut r = Random(1);
+    let row: Vec<f32> = (0..64 * 1024).map(|_| r.normal()).collect();
+    let energy: f64 = row.iter().map(|&v| f64::from(v).powi(2)).sum();
+    let most = [0.0051, 0.094, 0.0216, 0.094, 0.202, 0.435];
+    for (method, most) in Method::ALL.into_iter().zip(most) {
+        let error = Encoded::new(&recipe(method, Encoder::Best), &row).error(&row, None);
+        let relative = (error / energy).sqrt();
+        assert!(relative < most, "{method}: {relative}");
+    }
+}
+
+#[test]
+fn codes_and_shares_are_those_that_the_format_has() {
+    for cols in LENGTHS {
+        for (kind, row) in rows(cols) {
+            for method in Method::ALL {
+                for encoder in [Encoder::Best, Encoder::Reference] {
+                    let encoded = Encoded::new(&recipe(method, encoder), &row);
+                    let codes = encoded.codes();
+                    let limit = method.largest_code();
+                    assert!(codes.iter().all(|&c| (-limit..=limit).contains(&c)), "{kind}");
+                    assert!(codes[cols..].iter().all(|&c| c == 0), "{kind} {method}");
+                    assert!(encoded.shares.iter().all(|&s| s <= 63), "{kind} {method}");
+                    if row.iter().all(|&v| v == 0.0) {
+                        assert!(codes.iter().all(|&c| c == 0), "{kind} {method}");
+                        assert!(encoded.scales.iter().all(|&s| s == 0), "{kind} {method}");
+                        assert!(encoded.shares.iter().all(|&s| s == 0), "{kind} {method}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The reference encoder once more, value by value.
+#[test]
+fn the_reference_is_its_definition() {
+    for cols in LENGTHS {
+        for (kind, row) in rows(cols) {
+            for method in Method::ALL {
+                let encoded = Encoded::new(&recipe(method, Encoder::Reference), &row);
+                let limit = f32::from(method.largest_code());
+                let scale_of = |b: &[f32]| b.iter().fold(0.0, |m: f32, v| m.max(v.abs())) / limit;
+                let scales: Vec<f32> = row.chunks(BLOCK).map(scale_of).collect();
+                let codes = encoded.codes();
+                for (i, &value) in row.iter().enumerate() {
+                    let block = i / BLOCK;
+                    let mut scale = scales[block];
+                    if method.has_super_blocks() {
+                        let from = block / BLOCKS_PER_SUPER * BLOCKS_PER_SUPER;
+                        let among = &scales[from..scales.len().min(from + BLOCKS_PER_SUPER)];
+                        let largest = among.iter().fold(0.0, |m: f32, &s| m.max(s));
+                        let share = ((scale / largest) * 32.0).round().clamp(1.0, 63.0);
+                        let share = if scale == 0.0 { 0.0 } else { share };
+                        assert_eq!(f32::from(encoded.shares[block]), share, "{kind} {method}");
+                        scale = largest * (share / 32.0);
+                    }
+                    if (1.0 / scale).is_finite() {
+                        let code = (value * (1.0 / scale)).round().clamp(-limit, limit);
+                        assert_eq!(f32::from(codes[i]), code, "{kind} {method} {value}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn importance_lowers_the_error_that_it_weighs() {
+    let mut r = Random(3);
+    let row: Vec<f32> = (0..2048).map(|_| r.normal()).collect();
+    let importance: Vec<f32> = (0..row.len()).map(|_| 1000.0 * r.next().powi(8)).collect();
+    for method in Method::ALL {
+        let even = recipe(method, Encoder::Best);
+        let weighed = Recipe { importance: Some(&importance), ..even };
+        let errors = [even, weighed].map(|recipe| {
+            let encoded = Encoded::new(&recipe, &row);
+            (encoded.error(&row, Some(&importance)), encoded.error(&row, None))
+        });
+        assert!(errors[1].0 < 0.9 * errors[0].0, "{method}: {errors:?}");
+        assert!(errors[1].1 > errors[0].1, "{method}: {errors:?}");
+        // What counts is how the columns compare.
+        for nothing_said in [0.0, 1e-38, 1e30] {
+            let importance = vec![nothing_said; row.len()];
+            let recipe = Recipe { importance: Some(&importance), ..even };
+            assert_eq!(Encoded::new(&recipe, &row), Encoded::new(&even, &row), "{method}");
+        }
+    }
+}
+
+#[test]
+fn values_are_clamped_first() {
+    let row: Vec<f32> = (0..100).map(|i| (i as f32 - 50.0) / 10.0).collect();
+    let clamped: Vec<f32> = row.iter().map(|v| v.clamp(-1.0, 2.0)).collect();
+    for method in Method::ALL {
+        for encoder in [Encoder::Best, Encoder::Reference] {
+            let recipe = recipe(method, encoder);
+            let clipped = Recipe { clip: (-1.0, 2.0), ..recipe };
+            assert_eq!(Encoded::new(&clipped, &row), Encoded::new(&recipe, &clamped));
+        }
+    }
+}
+
+#[test]
+fn a_scale_beyond_f16_is_refused() {
+    for method in Method::ALL {
+        let limit = f32::from(method.largest_code());
+        let (index, reach) = if method.has_super_blocks() { (1, 63.0 / 32.0) } else { (9, 1.0) };
+        let mut row = vec![1.0; 300];
+        let best = recipe(method, Encoder::Best);
+        row[290] = -65_504.0 * limit * reach * 0.999;
+        Encoded::new(&best, &row);
+        for value in [-65_504.0 * limit * reach * 1.001, 1e38, f32::INFINITY] {
+            row[290] = value;
+            let mut e = Encoded::empty(method, row.len());
+            let refused = best.choose_scales(&row, &mut e.scales, &mut e.shares).unwrap_err();
+            assert_eq!(refused.index, index, "{method} {refused}");
+            assert!(refused.scale > 65_504.0, "{method} {refused}");
+            let clipped = Recipe { clip: (-1e4, 1e4), ..best };
+            assert!(clipped.choose_scales(&row, &mut e.scales, &mut e.shares).is_ok());
+        }
+        // The reference tool stores infinity.
+        let stored = Encoded::new(&recipe(method, Encoder::Reference), &row);
+        assert_eq!(stored.scales[2 * index..][..2], 0x7C00u16.to_le_bytes());
+    }
+}
+
+#[test]
+fn what_is_no_number_does_no_harm() {
+    for method in Method::ALL {
+        for encoder in [Encoder::Best, Encoder::Reference] {
+            for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
+                let row = vec![odd; 70];
+                let mixed: Vec<f32> = (0..70).map(|i| if i % 3 == 0 { odd } else { 1.0 }).collect();
+                for row in [row, mixed] {
+                    let recipe = Recipe { importance: Some(&row), ..recipe(method, encoder) };
+                    let mut e = Encoded::empty(method, row.len());
+                    let _ = recipe.choose_scales(&row, &mut e.scales, &mut e.shares);
+                    recipe.make_codes(&row, &e.scales, &e.shares, &mut e.codes);
+                }
+            }
+        }
+    }
+}
