@@ -7,6 +7,7 @@
 //! * [`minifloat`]: floats of eight bits and fewer.
 //! * [`scan`]: looking for NaN and infinity.
 //! * [`block`]: block quantization, the methods of MCF.
+//! * [`integer`]: whole tensors as integers with one scale.
 
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
@@ -15,6 +16,7 @@ pub mod block;
 pub mod convert;
 mod dtype;
 pub mod element;
+pub mod integer;
 pub mod minifloat;
 #[allow(unsafe_code)]
 pub mod scan;
