@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub struct Files {
     /// The program `weighbridge`.
     pub program: PathBuf,
+    /// The shared library of ggml.
+    pub ggml: PathBuf,
     pub work: PathBuf,
     model_folder: PathBuf,
     /// The model's safetensors file.
@@ -24,10 +26,11 @@ pub struct Files {
 }
 
 impl Files {
-    pub fn prepare(program: &Path, model: &Path, work: &Path) -> Outcome<Files> {
+    pub fn prepare(program: &Path, model: &Path, work: &Path, ggml: &Path) -> Outcome<Files> {
         std::fs::create_dir_all(work)?;
         let files = Files {
             program: program.to_owned(),
+            ggml: ggml.to_owned(),
             work: work.to_owned(),
             model_folder: model.to_owned(),
             model: model.join("model.safetensors"),

@@ -1,12 +1,14 @@
 //! Measures weighbridge beside its peers, in the same run and on the same files.
 //!
-//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER [open|inspect|verify|convert]...`
+//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML [SECTION...]`
 
 mod convert;
 mod files;
+mod ggml;
 mod inspect;
 mod open;
 mod process;
+mod quantize;
 mod table;
 mod timing;
 mod verify;
@@ -21,11 +23,15 @@ fn main() -> Outcome<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.as_slice() {
         [verb, file] if verb == verify::CHILD => verify::child(Path::new(file)),
-        [program, model, work, sections @ ..] => {
-            let files = Files::prepare(Path::new(program), Path::new(model), Path::new(work))?;
+        [program, model, work, ggml, sections @ ..] => {
+            let [program, model, work, ggml] = [program, model, work, ggml].map(Path::new);
+            let files = Files::prepare(program, model, work, ggml)?;
             run(&files, sections)
         }
-        _ => Err("usage: weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER [SECTION...]".into()),
+        _ => {
+            Err("usage: weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML [SECTION...]"
+                .into())
+        }
     }
 }
 
@@ -37,6 +43,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("inspect", inspect::measure),
         ("verify", verify::measure),
         ("convert", convert::measure),
+        ("quantize", quantize::measure),
     ] {
         if wanted(name) {
             eprintln!("measuring {name}");

@@ -1,8 +1,9 @@
 //! A few small valid files of every format in the table, made by planning sample containers.
 
 use std::sync::Arc;
+use weighbridge::codec::block::{Encoder, Layout, Method, Recipe};
 use weighbridge::codec::{DType, Scalar, element};
-use weighbridge::model::{Array, Attachment, Data, Records, Scaled, Scaling, Value};
+use weighbridge::model::{Array, Attachment, Blockwise, Data, Records, Scaled, Scaling, Value};
 use weighbridge::sink::{MemoryFile, to_memory};
 use weighbridge::{Container, Encoding, Input, Options, Tensor, View, Vocabulary, samples, table};
 
@@ -67,11 +68,12 @@ impl Fixture {
 /// Fixtures of every format in the table: each sample that the format can hold, whatever it loses.
 /// Formats that are only read have theirs made by hand.
 pub fn fixtures() -> Vec<Fixture> {
-    let samples: [(&str, Container); 4] = [
+    let samples: [(&str, Container); 5] = [
         ("model", samples::tiny_model()),
         ("rows", samples::unit_vectors()),
         ("rich", rich_container()),
         ("scaled", scaled_container()),
+        ("blocks", blocks_container()),
     ];
     let mut list = Vec::new();
     for format in table().iter().filter(|f| f.info().writes) {
@@ -148,13 +150,8 @@ pub fn rich_container() -> Container {
     let mut alias = tensors.iter().find(|t| t.name == "t.f32").expect("f32 is a type").clone();
     alias.name = "t.same-as-f32".to_owned();
     tensors.push(alias);
-    tensors.push(Tensor {
-        name: "t.declared".to_owned(),
-        shape: vec![4, 9],
-        encoding: Encoding::Plain(DType::F16),
-        data: Data::Declared,
-        origin: None,
-    });
+    let half = Encoding::Plain(DType::F16);
+    tensors.push(Tensor::new("t.declared", half, vec![4, 9], Data::Declared));
     let array = |dtype: DType, shape: Vec<u64>, data: Vec<u8>| {
         Value::Array(Array { dtype, shape, data: View::owned(data) })
     };
@@ -222,4 +219,31 @@ pub fn scaled_container() -> Container {
         ],
         ..Container::default()
     }
+}
+
+/// A matrix for every method of block quantization, with a ragged last block.
+pub fn blocks_container() -> Container {
+    let (rows, cols) = (3, 40);
+    let tensors = Method::ALL.into_iter().map(|method| {
+        let layout = Layout::new(method, rows, cols).expect("a small matrix");
+        let recipe =
+            Recipe { method, encoder: Encoder::Reference, clip: (-1.0, 1.0), importance: None };
+        let len = |n: u64| usize::try_from(n).unwrap();
+        let mut scales = vec![0; len(layout.codes)];
+        let mut codes = vec![0; len(layout.size - layout.codes)];
+        for (i, codes) in codes.chunks_mut(len(layout.row_codes())).enumerate() {
+            let row: Vec<_> = (0..cols).map(|j| ((i as u64 * 37 + j * 11) as f32).sin()).collect();
+            let (front, back) = scales.split_at_mut(len(layout.shares));
+            let per_row = len(2 * layout.scales_per_row);
+            let blocks = len(layout.blocks_per_row);
+            let front = &mut front[i * per_row..][..per_row];
+            let shares = if back.is_empty() { &mut [] } else { &mut back[i * blocks..][..blocks] };
+            recipe.choose_scales(&row, front, shares).expect("small values");
+            recipe.make_codes(&row, front, shares, codes);
+        }
+        let blockwise = Blockwise { method, scales: View::owned(scales) };
+        let encoding = Encoding::Blockwise(Arc::new(blockwise));
+        Tensor::stored(format!("b.{method}"), encoding, vec![rows, cols], View::owned(codes))
+    });
+    Container { tensors: tensors.collect(), ..Container::default() }
 }

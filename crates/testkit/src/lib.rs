@@ -14,5 +14,5 @@ pub use compare::{same_values, values};
 pub use conformance::conformance;
 pub use embd::embd_with_shifted_data;
 pub use faults::FailingFiles;
-pub use fixtures::{Fixture, fixtures, rich_container, scaled_container};
+pub use fixtures::{Fixture, blocks_container, fixtures, rich_container, scaled_container};
 pub use mutants::{bit_flips, boundary_integers, structural_bytes, truncations};

@@ -114,13 +114,8 @@ fn a_foreign_entry_is_a_warning() {
 #[test]
 fn declarations_and_types_of_metadata_survive() {
     let mut c = packed();
-    c.tensors.push(Tensor {
-        name: "later".into(),
-        shape: vec![2, 2],
-        encoding: Encoding::Plain(DType::T2),
-        data: Data::Declared,
-        origin: None,
-    });
+    let later = Encoding::Plain(DType::T2);
+    c.tensors.push(Tensor::new("later", later, vec![2, 2], Data::Declared));
     c.metadata.push(("half".into(), Value::Number(DType::F16, 0x3C00)));
     let carried = open("x.safetensors", bytes(&c, "safetensors"));
     assert!(carried.tensor("later").unwrap().view().is_none());

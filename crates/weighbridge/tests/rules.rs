@@ -90,7 +90,10 @@ fn binary_files() -> Vec<Made> {
     oinf[symmetric.unwrap()] = 2;
     let mut safetensors = 3u64.to_le_bytes().to_vec();
     safetensors.extend_from_slice(b"{ }");
+    let mcf = fixture("mcf", "model");
+    let cut = mcf.main[..20].to_vec();
     vec![
+        made("MCF-01", mcf.with_main(cut)),
         made("EMBD-15", embd.with_main(twice)),
         made("EMBD-26", embd.with_main(shifted)),
         made("NPY-08", nan),

@@ -13,7 +13,7 @@ pub(super) static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
 
 /// Blocks that are done at once.
 const BLOCKS: usize = 4;
-/// Their values, and the most bytes that their codes have.
+/// Their values.
 const VALUES: usize = BLOCKS * BLOCK;
 
 /// Calls the version of a function that is made for the row's bits.
@@ -52,27 +52,38 @@ fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
     let (fours, rest) = out.as_chunks_mut::<VALUES>();
     let done = fours.len();
     for (i, out) in fours.iter_mut().enumerate() {
-        decode_four::<BITS>(codes_of_four::<BITS>(row, i), scales_of_four(row, i), out);
+        for ((codes, scale), out) in blocks::<BITS>(row, i, BLOCKS).zip(out.as_chunks_mut().0) {
+            decode_block::<BITS>(codes, scale, out);
+        }
     }
     if !rest.is_empty() {
-        let mut values = [0.0; VALUES];
-        let codes = last_codes::<BITS>(row, done, rest.len());
-        decode_four::<BITS>(&codes, scales_of_four(row, done), &mut values);
-        rest.copy_from_slice(&values[..rest.len()]);
+        let blocks =
+            blocks::<BITS>(row, done, rest.len().div_ceil(BLOCK)).zip(rest.chunks_mut(BLOCK));
+        for ((codes, scale), out) in blocks {
+            if let Ok(out) = out.try_into() {
+                decode_block::<BITS>(codes, scale, out);
+            } else {
+                let mut values = [0.0; BLOCK];
+                decode_block::<BITS>(codes, scale, &mut values);
+                out.copy_from_slice(&values[..out.len()]);
+            }
+        }
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn decode_four<const BITS: usize>(codes: &[u8], scales: __m128, out: &mut [f32; VALUES]) {
-    let blocks =
-        codes.chunks_exact(4 * BITS).zip(array(scales)).zip(out.as_chunks_mut::<BLOCK>().0);
-    for ((codes, scale), out) in blocks {
-        let (scale, codes) = (_mm256_set1_ps(scale), as_floats(unpack::<BITS>(codes)));
-        for (codes, out) in codes.into_iter().zip(out.as_chunks_mut::<8>().0) {
-            // SAFETY: eight values fit.
-            unsafe { _mm256_storeu_ps(out.as_mut_ptr(), _mm256_mul_ps(scale, codes)) };
-        }
+fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLOCK]) {
+    // Where the block four further will go: without this, stores wait for memory.
+    for line in [VALUES, VALUES + 16] {
+        let ahead = out.as_ptr().wrapping_add(line);
+        // SAFETY: nothing is read or written, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(ahead.cast()) };
+    }
+    let (scale, codes) = (_mm256_set1_ps(scale), code_floats::<BITS>(codes));
+    for (codes, out) in codes.into_iter().zip(out.as_chunks_mut::<8>().0) {
+        // SAFETY: eight values fit.
+        unsafe { _mm256_storeu_ps(out.as_mut_ptr(), _mm256_mul_ps(scale, codes)) };
     }
 }
 
@@ -81,34 +92,35 @@ fn dot_f32_bits<const BITS: usize>(row: &Row, x: &[f32]) -> f32 {
     let mut sums = [_mm256_setzero_ps(); BLOCKS];
     let (fours, rest) = x.as_chunks::<VALUES>();
     for (i, x) in fours.iter().enumerate() {
-        dot_f32_four::<BITS>(codes_of_four::<BITS>(row, i), scales_of_four(row, i), x, &mut sums);
+        let blocks = blocks::<BITS>(row, i, BLOCKS).zip(x.as_chunks().0).zip(&mut sums);
+        for (((codes, scale), x), sum) in blocks {
+            *sum = dot_f32_block::<BITS>(codes, scale, x, *sum);
+        }
     }
     if !rest.is_empty() {
-        let codes = last_codes::<BITS>(row, fours.len(), rest.len());
-        dot_f32_four::<BITS>(&codes, scales_of_four(row, fours.len()), &filled(rest), &mut sums);
+        let blocks = blocks::<BITS>(row, fours.len(), rest.len().div_ceil(BLOCK));
+        for ((codes, scale), x) in blocks.zip(rest.chunks(BLOCK)) {
+            sums[0] = dot_f32_block::<BITS>(codes, scale, &filled_from(x), sums[0]);
+        }
     }
     total(sums)
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn dot_f32_four<const BITS: usize>(
+fn dot_f32_block<const BITS: usize>(
     codes: &[u8],
-    scales: __m128,
-    x: &[f32; VALUES],
-    sums: &mut [__m256; BLOCKS],
-) {
-    let blocks = codes.chunks_exact(4 * BITS).zip(array(scales)).zip(x.as_chunks::<BLOCK>().0);
-    for (((codes, scale), x), sum) in blocks.zip(sums) {
-        let mut products = _mm256_setzero_ps();
-        let codes = as_floats(unpack::<BITS>(codes));
-        for (codes, x) in codes.into_iter().zip(x.as_chunks::<8>().0) {
-            // SAFETY: there are eight values.
-            let x = unsafe { _mm256_loadu_ps(x.as_ptr()) };
-            products = _mm256_fmadd_ps(codes, x, products);
-        }
-        *sum = _mm256_fmadd_ps(_mm256_set1_ps(scale), products, *sum);
+    scale: f32,
+    x: &[f32; BLOCK],
+    sum: __m256,
+) -> __m256 {
+    let mut products = _mm256_setzero_ps();
+    for (codes, x) in code_floats::<BITS>(codes).into_iter().zip(x.as_chunks::<8>().0) {
+        // SAFETY: there are eight values.
+        let x = unsafe { _mm256_loadu_ps(x.as_ptr()) };
+        products = _mm256_fmadd_ps(codes, x, products);
     }
+    _mm256_fmadd_ps(_mm256_set1_ps(scale), products, sum)
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -117,18 +129,17 @@ fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f3
     let mut most_negative = _mm256_setzero_si256();
     let (fours, rest) = codes.as_chunks::<VALUES>();
     let (scale_fours, rest_scales) = scales.as_chunks::<BLOCKS>();
-    let mut four = |i, packed: &[u8], codes: &[i8; VALUES], scales: &[f32; BLOCKS]| {
-        // SAFETY: there are four scales.
-        let scales = _mm_mul_ps(scales_of_four(row, i), unsafe { _mm_loadu_ps(scales.as_ptr()) });
-        let bad = dot_i8_four::<BITS>(packed, scales, codes, &mut sums);
-        most_negative = _mm256_or_si256(most_negative, bad);
-    };
     for (i, (codes, scales)) in fours.iter().zip(scale_fours).enumerate() {
-        four(i, codes_of_four::<BITS>(row, i), codes, scales);
+        let theirs = codes.as_chunks().0.iter().zip(scales);
+        for ((ours, theirs), sum) in blocks::<BITS>(row, i, BLOCKS).zip(theirs).zip(&mut sums) {
+            *sum = dot_i8_block::<BITS>(ours, theirs, *sum, &mut most_negative);
+        }
     }
     if !rest.is_empty() {
-        let packed = last_codes::<BITS>(row, fours.len(), rest.len());
-        four(fours.len(), &packed, &filled(rest), &filled(rest_scales));
+        let theirs = rest.as_chunks().0.iter().zip(rest_scales);
+        for (ours, theirs) in blocks::<BITS>(row, fours.len(), rest_scales.len()).zip(theirs) {
+            sums[0] = dot_i8_block::<BITS>(ours, theirs, sums[0], &mut most_negative);
+        }
     }
     if _mm256_movemask_epi8(most_negative) != 0 {
         return scalar::dot_i8(row, codes, scales);
@@ -136,48 +147,47 @@ fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f3
     total(sums)
 }
 
-/// Adds to `sums`; says where the row has a code of -128, for which it is wrong.
+/// Adds to `sum`; and notes where the row has a code of -128, for which the sum is wrong.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn dot_i8_four<const BITS: usize>(
-    packed: &[u8],
-    scales: __m128,
-    codes: &[i8; VALUES],
-    sums: &mut [__m256; BLOCKS],
-) -> __m256i {
-    let mut most_negative = _mm256_setzero_si256();
-    let blocks = packed.chunks_exact(4 * BITS).zip(array(scales)).zip(codes.as_chunks::<BLOCK>().0);
-    for (((packed, scale), codes), sum) in blocks.zip(sums) {
+fn dot_i8_block<const BITS: usize>(
+    (packed, scale): (&[u8], f32),
+    (codes, other_scale): (&[i8; BLOCK], &f32),
+    sum: __m256,
+    most_negative: &mut __m256i,
+) -> __m256 {
+    // SAFETY: there are 32 codes.
+    let codes = unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) };
+    // Products of bytes want one side unsigned. They are added in pairs, which must fit 16 bits:
+    // 128 * 127 * 2 does, 128 * 128 * 2 does not.
+    let pairs = if BITS == 8 {
+        assert_eq!(packed.len(), BLOCK);
         // SAFETY: there are 32 codes.
-        let codes = unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) };
-        // Products of bytes want one side unsigned. They are added in pairs, which must fit 16 bits:
-        // 128 * 127 * 2 does, 128 * 128 * 2 does not.
-        let pairs = if BITS == 8 {
-            let ours = unpack::<BITS>(packed);
-            let bad = _mm256_cmpeq_epi8(ours, _mm256_set1_epi8(i8::MIN));
-            most_negative = _mm256_or_si256(most_negative, bad);
-            _mm256_maddubs_epi16(_mm256_abs_epi8(codes), _mm256_sign_epi8(ours, codes))
-        } else {
-            let above = _mm256_maddubs_epi16(unpack_unsigned::<BITS>(packed), codes);
-            _mm256_sub_epi16(above, _mm256_maddubs_epi16(offset::<BITS>(), codes))
-        };
-        let products = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-        *sum = _mm256_fmadd_ps(_mm256_set1_ps(scale), _mm256_cvtepi32_ps(products), *sum);
-    }
-    most_negative
+        let ours = unsafe { _mm256_loadu_si256(packed.as_ptr().cast()) };
+        let bad = _mm256_cmpeq_epi8(ours, _mm256_set1_epi8(i8::MIN));
+        *most_negative = _mm256_or_si256(*most_negative, bad);
+        _mm256_maddubs_epi16(_mm256_abs_epi8(codes), _mm256_sign_epi8(ours, codes))
+    } else {
+        let above = _mm256_maddubs_epi16(unpack_unsigned::<BITS>(packed), codes);
+        _mm256_sub_epi16(above, _mm256_maddubs_epi16(offset::<BITS>(), codes))
+    };
+    let products = _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    _mm256_fmadd_ps(_mm256_set1_ps(scale * other_scale), products, sum)
 }
 
-/// The packed codes of four blocks that are all there.
+/// The packed codes and the scales of at most four blocks.
 #[inline]
-fn codes_of_four<'a, const BITS: usize>(row: &Row<'a>, index: usize) -> &'a [u8] {
-    let size = BLOCKS * 4 * BITS;
-    &row.codes[index * size..][..size]
-}
-
-/// The packed codes of the last blocks, that hold so many values, and codes of zero behind them.
-fn last_codes<const BITS: usize>(row: &Row, index: usize, values: usize) -> [u8; VALUES] {
-    let size = values.div_ceil(BLOCK) * 4 * BITS;
-    filled(&row.codes[index * BLOCKS * 4 * BITS..][..size])
+#[target_feature(enable = "avx2,fma,f16c")]
+fn blocks<'a, const BITS: usize>(
+    row: &Row<'a>,
+    four: usize,
+    count: usize,
+) -> impl Iterator<Item = (&'a [u8], f32)> {
+    let codes = &row.codes[four * BLOCKS * 4 * BITS..][..count * 4 * BITS];
+    let mut scales = [0.0; BLOCKS];
+    // SAFETY: four values fit.
+    unsafe { _mm_storeu_ps(scales.as_mut_ptr(), scales_of_four(row, four)) };
+    codes.chunks_exact(4 * BITS).zip(scales)
 }
 
 /// The scales of four blocks; any numbers behind the last.
@@ -186,7 +196,7 @@ fn last_codes<const BITS: usize>(row: &Row, index: usize, values: usize) -> [u8;
 fn scales_of_four(row: &Row, index: usize) -> __m128 {
     if row.method.has_super_blocks() {
         let scale = &row.scales[2 * (BLOCKS * index / BLOCKS_PER_SUPER)..];
-        let scale = _mm_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes(filled(&scale[..2]))));
+        let scale = _mm_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes([scale[0], scale[1]])));
         let shares = i32::from_le_bytes(filled_from(&row.shares[BLOCKS * index..]));
         let shares = _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(shares)));
         _mm_mul_ps(scale, _mm_mul_ps(shares, _mm_set1_ps(1.0 / 32.0)))
@@ -196,39 +206,70 @@ fn scales_of_four(row: &Row, index: usize) -> __m128 {
     }
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn array(scales: __m128) -> [f32; BLOCKS] {
-    let mut out = [0.0; BLOCKS];
-    // SAFETY: four values fit.
-    unsafe { _mm_storeu_ps(out.as_mut_ptr(), scales) };
-    out
-}
-
 /// The beginning of a slice; zeros behind one that is too short.
 #[inline]
-fn filled_from<const N: usize>(from: &[u8]) -> [u8; N] {
-    from.first_chunk().copied().unwrap_or_else(|| filled(from))
+fn filled_from<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
+    from.first_chunk().copied().unwrap_or_else(|| {
+        let mut out = [T::default(); N];
+        out[..from.len()].copy_from_slice(from);
+        out
+    })
 }
 
-/// A slice with zeros behind it.
-#[inline]
-fn filled<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
-    let mut out = [T::default(); N];
-    out[..from.len()].copy_from_slice(from);
-    out
-}
-
-/// The codes of a block, one a byte.
+/// The codes of a block as floats.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn unpack<const BITS: usize>(packed: &[u8]) -> __m256i {
-    if BITS == 8 {
-        assert_eq!(packed.len(), BLOCK);
-        // SAFETY: 32 bytes are there.
-        return unsafe { _mm256_loadu_si256(packed.as_ptr().cast()) };
-    }
-    _mm256_sub_epi8(unpack_unsigned::<BITS>(packed), offset::<BITS>())
+fn code_floats<const BITS: usize>(packed: &[u8]) -> [__m256; 4] {
+    assert_eq!(packed.len(), 4 * BITS);
+    [
+        eight::<BITS, 0>(packed),
+        eight::<BITS, 1>(packed),
+        eight::<BITS, 2>(packed),
+        eight::<BITS, 3>(packed),
+    ]
+}
+
+/// Eight codes of a block, those of one quarter, as floats. Each is brought to the top of a word of
+/// 32 bits and back with its sign.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn eight<const BITS: usize, const QUARTER: usize>(packed: &[u8]) -> __m256 {
+    assert_eq!(packed.len(), 4 * BITS);
+    let (packed, start) = (packed.as_ptr(), QUARTER * BITS);
+    // SAFETY: as many bytes are there as was asserted, and nothing is read behind them.
+    let words = match BITS {
+        8 => _mm256_cvtepi8_epi32(unsafe { _mm_loadl_epi64(packed.add(start).cast()) }),
+        // Four codes are three bytes, which come to the top of each word of a half.
+        6 => {
+            let from = if QUARTER < 2 { 0 } else { 8 };
+            let bytes =
+                _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(packed.add(from).cast()) });
+            let at = (start - from) as i8;
+            let half = _mm256_setr_epi8(
+                -1, 0, 1, 2, -1, 0, 1, 2, -1, 0, 1, 2, -1, 0, 1, 2, //
+                -1, 3, 4, 5, -1, 3, 4, 5, -1, 3, 4, 5, -1, 3, 4, 5,
+            );
+            let words = _mm256_shuffle_epi8(bytes, _mm256_add_epi8(half, _mm256_set1_epi8(at)));
+            _mm256_sllv_epi32(words, _mm256_setr_epi32(18, 12, 6, 0, 18, 12, 6, 0))
+        }
+        // All eight are in any word that they begin in, or that ends where the block ends.
+        _ => {
+            let from = start.min(4 * BITS - 4);
+            let word = unsafe { packed.add(from).cast::<i32>().read_unaligned() };
+            let top = |code: usize| (32 - BITS * (code + 1) - 8 * (start - from)) as i32;
+            _mm256_sllv_epi32(
+                _mm256_set1_epi32(word),
+                _mm256_setr_epi32(top(0), top(1), top(2), top(3), top(4), top(5), top(6), top(7)),
+            )
+        }
+    };
+    _mm256_cvtepi32_ps(match BITS {
+        8 => words,
+        6 => _mm256_srai_epi32::<26>(words),
+        4 => _mm256_srai_epi32::<28>(words),
+        3 => _mm256_srai_epi32::<29>(words),
+        _ => _mm256_srai_epi32::<30>(words),
+    })
 }
 
 /// What [`unpack_unsigned`] adds to each code.
@@ -290,20 +331,6 @@ fn unpack_unsigned<const BITS: usize>(packed: &[u8]) -> __m256i {
         _ => unreachable!("codes of eight bits are not packed"),
     };
     _mm256_xor_si256(_mm256_and_si256(spread, mask), offset::<BITS>())
-}
-
-/// 32 bytes as floats, in their order.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn as_floats(bytes: __m256i) -> [__m256; 4] {
-    let (low, high) = (_mm256_castsi256_si128(bytes), _mm256_extracti128_si256::<1>(bytes));
-    let float = |bytes| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
-    [
-        float(low),
-        float(_mm_unpackhi_epi64(low, low)),
-        float(high),
-        float(_mm_unpackhi_epi64(high, high)),
-    ]
 }
 
 /// The sum of all numbers.

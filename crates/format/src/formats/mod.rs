@@ -6,6 +6,7 @@
 mod clock;
 mod embd;
 mod hf;
+mod mcf;
 mod npy;
 mod oinf;
 mod rows;
@@ -108,6 +109,7 @@ pub trait Format: Sync {
 pub fn table() -> &'static [&'static dyn Format] {
     &[
         &embd::Embd,
+        &mcf::Mcf,
         &npy::Npy,
         &oinf::Oinf,
         &rows::Kind::I8,

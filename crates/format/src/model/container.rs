@@ -43,6 +43,8 @@ pub struct Container {
     pub attachments: Vec<Attachment>,
     /// Files that are part of the source but say nothing about its content (a README).
     pub ignored: Vec<String>,
+    /// What whoever converts the file should know.
+    pub notes: Vec<String>,
     pub records: Option<Records>,
     pub regions: Regions,
 }

@@ -1,5 +1,7 @@
 //! How a tensor's values are stored.
 
+use super::Blockwise;
+use crate::wire::numel;
 use std::borrow::Cow;
 use std::sync::Arc;
 use weighbridge_codec::{DType, convert, element};
@@ -11,6 +13,8 @@ pub enum Encoding {
     Plain(DType),
     /// Whole numbers with a scale.
     Scaled(Arc<Scaled>),
+    /// Rows of codes with a scale for every block of 32.
+    Blockwise(Arc<Blockwise>),
 }
 
 /// Integer codes and the rule that makes values of them.
@@ -26,6 +30,8 @@ pub enum Scaling {
     Divisor(f32),
     /// `value = scale * (code - zero_point)`, with one scale, or one for each index of an axis.
     Affine { axis: Option<usize>, scales: Vec<f32>, zero_points: Option<Vec<i32>> },
+    /// `value = scale * (code - zero)`, with a zero point that is no whole number.
+    Offset { scale: f32, zero: f32 },
 }
 
 /// By the bits of the scales: a file with a NaN in them is the same as itself.
@@ -34,6 +40,9 @@ impl PartialEq for Scaling {
         let bits = |scales: &[f32]| scales.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
         match (self, other) {
             (Scaling::Divisor(a), Scaling::Divisor(b)) => a.to_bits() == b.to_bits(),
+            (Scaling::Offset { scale, zero }, Scaling::Offset { scale: scale_b, zero: zero_b }) => {
+                bits(&[*scale, *zero]) == bits(&[*scale_b, *zero_b])
+            }
             (
                 Scaling::Affine { axis, scales, zero_points },
                 Scaling::Affine { axis: axis_b, scales: scales_b, zero_points: zero_b },
@@ -44,30 +53,43 @@ impl PartialEq for Scaling {
 }
 
 impl Encoding {
-    /// The type of the stored elements.
+    /// The type of the stored elements. Blocks of codes count as bytes.
     pub fn stored(&self) -> DType {
         match self {
             Encoding::Plain(dtype) => *dtype,
             Encoding::Scaled(scaled) => scaled.codes,
+            Encoding::Blockwise(_) => DType::U8,
         }
     }
 
-    /// Bytes for `count` elements; `None` on overflow.
-    pub fn byte_len(&self, count: u64) -> Option<u64> {
-        self.stored().byte_len(count)
+    /// Bytes of a tensor's data, without its scales; `None` when the shape is impossible.
+    pub fn byte_len(&self, shape: &[u64]) -> Option<u64> {
+        match self {
+            Encoding::Blockwise(blockwise) => blockwise.codes_len(shape),
+            _ => self.stored().byte_len(numel(shape)?),
+        }
+    }
+
+    /// The type that all values fit into: what a reader sees.
+    pub fn value_type(&self) -> DType {
+        match self {
+            Encoding::Plain(dtype) => *dtype,
+            _ => DType::F32,
+        }
     }
 
     /// The values are real numbers rather than whole ones.
     pub fn is_real(&self) -> bool {
-        match self {
-            Encoding::Plain(dtype) => dtype.is_float(),
-            Encoding::Scaled(_) => true,
-        }
+        self.value_type().is_float()
     }
 
     /// Whether there is a scale for every channel of a tensor of this shape.
     pub fn fits(&self, shape: &[u64]) -> bool {
-        let Encoding::Scaled(scaled) = self else { return true };
+        let scaled = match self {
+            Encoding::Plain(_) => return true,
+            Encoding::Scaled(scaled) => scaled,
+            Encoding::Blockwise(blockwise) => return blockwise.codes_len(shape).is_some(),
+        };
         let Scaling::Affine { axis, scales, zero_points } = &scaled.scaling else { return true };
         let channels = axis.map_or(Some(1), |axis| shape.get(axis).copied());
         scaled.codes.is_integer()
@@ -79,19 +101,23 @@ impl Encoding {
         match self {
             Encoding::Plain(dtype) => dtype.name().into(),
             Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes).into(),
+            Encoding::Blockwise(blockwise) => blockwise.method.name().into(),
         }
     }
 
     /// Elements `start..start + out.len()` of a tensor as f32, from its canonical bytes, which
-    /// begin at element `start`.
-    pub fn decode(&self, bytes: &[u8], start: u64, shape: &[u64], out: &mut [f32]) {
-        convert::to_f32(self.stored(), bytes, 0, out);
-        if let Encoding::Scaled(scaled) = self {
-            let mut channels = scaled.channels(start, shape);
-            for (i, value) in out.iter_mut().enumerate() {
-                let code = element::read(scaled.codes, bytes, i).to_i128().unwrap_or(0);
-                *value = scaled.value(code, channels.next());
+    /// begin at element `start`; from all its codes if they are in blocks.
+    pub(super) fn decode(&self, bytes: &[u8], start: u64, shape: &[u64], out: &mut [f32]) {
+        match self {
+            Encoding::Plain(dtype) => convert::to_f32(*dtype, bytes, 0, out),
+            Encoding::Scaled(scaled) => {
+                let mut channels = scaled.channels(start, shape);
+                for (i, value) in out.iter_mut().enumerate() {
+                    let code = element::read(scaled.codes, bytes, i).to_i128().unwrap_or(0);
+                    *value = scaled.value(code, channels.next());
+                }
             }
+            Encoding::Blockwise(blockwise) => blockwise.decode(bytes, start, shape, out),
         }
     }
 }
@@ -102,6 +128,7 @@ impl Scaled {
     pub fn value(&self, code: i128, channel: usize) -> f32 {
         match &self.scaling {
             Scaling::Divisor(divisor) => code as f32 / divisor,
+            Scaling::Offset { scale, zero } => scale * (code as f32 - zero),
             Scaling::Affine { scales, .. } => {
                 let scale = scales.get(channel).copied().unwrap_or(f32::NAN);
                 scale * (code - i128::from(self.zero_point(channel))) as f32
@@ -114,6 +141,9 @@ impl Scaled {
     pub fn exact_code(&self, value: f32, channel: usize) -> Option<i128> {
         let near = match &self.scaling {
             Scaling::Divisor(divisor) => f64::from(value) * f64::from(*divisor),
+            Scaling::Offset { scale, zero } => {
+                f64::from(value) / f64::from(*scale) + f64::from(*zero)
+            }
             Scaling::Affine { scales, .. } => {
                 f64::from(value) / f64::from(*scales.get(channel)?)
                     + f64::from(self.zero_point(channel))
@@ -136,7 +166,11 @@ impl Scaled {
     /// far zero points and scales that overflow or lose bits don't promise that.
     pub fn is_recoverable(&self) -> bool {
         const FARTHEST: u32 = 1 << 20;
-        let Scaling::Affine { scales, .. } = &self.scaling else { return true };
+        let scales = match &self.scaling {
+            Scaling::Divisor(_) => return true,
+            Scaling::Offset { .. } => return false,
+            Scaling::Affine { scales, .. } => scales,
+        };
         self.codes.bits() <= 8
             && scales.iter().enumerate().all(|(channel, scale)| {
                 let zero = self.zero_point(channel).unsigned_abs();

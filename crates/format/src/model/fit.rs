@@ -22,8 +22,12 @@ pub struct Holds {
     pub dtypes: &'static [DType],
     /// Integers with a scale: which.
     pub scaled: fn(&Scaled) -> bool,
+    /// Codes in blocks, by every method.
+    pub blockwise: bool,
     /// Fewest and most dimensions.
     pub rank: (usize, usize),
+    /// Dimensions of zero.
+    pub empty: bool,
     /// Exactly one tensor.
     pub single: bool,
     pub metadata: Keeps,
@@ -51,6 +55,7 @@ pub fn fit(
     report: &mut Report,
 ) -> Result<Vec<Placement>, Error> {
     report.ignored.extend(container.ignored.iter().cloned());
+    report.warnings.extend(container.notes.iter().cloned());
     for (key, value) in &container.metadata {
         match holds.metadata {
             Keeps::Typed => {}
@@ -148,7 +153,7 @@ pub fn place(
             });
         }
         let bytes =
-            if tensor.view().is_none() { Some(0) } else { encoding.byte_len(tensor.count()) };
+            if tensor.view().is_none() { Some(0) } else { encoding.byte_len(&tensor.shape) };
         let bytes =
             bytes.ok_or_else(|| Error::refused(format!("{:?} is too large", tensor.name), ""))?;
         placements.push(Placement { tensor: index, encoding, bytes });
@@ -164,6 +169,8 @@ fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {
         Some("it is declared without data, and the format can't say that".to_owned())
     } else if rank < low || rank > high {
         Some(format!("it has {rank} dimensions, the format takes {low} to {high}"))
+    } else if !holds.empty && tensor.shape.contains(&0) {
+        Some("it is empty, and the format takes no dimensions of zero".to_owned())
     } else {
         None
     }
@@ -173,6 +180,7 @@ fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
     match encoding {
         Encoding::Plain(dtype) => holds.dtypes.contains(dtype),
         Encoding::Scaled(scaled) => (holds.scaled)(scaled),
+        Encoding::Blockwise(_) => holds.blockwise,
     }
 }
 
@@ -180,6 +188,9 @@ fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
 fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encoding, Change)> {
     let plain = |dtype: DType| Encoding::Plain(dtype);
     let own = &tensor.encoding;
+    if let Some(target) = tensor.target.as_ref().filter(|t| accepts(holds, &t.encoding)) {
+        return Some((target.encoding.clone(), Change::default()));
+    }
     if let Some(dtype) = asked.filter(|_| own.is_real()) {
         return Some((plain(dtype), measure(tensor, dtype)));
     }
@@ -189,8 +200,9 @@ fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encod
         // Codes in a wider type; values are looked at one by one when they are written.
         Encoding::Scaled(codes) => match own {
             Encoding::Scaled(_) => measure_codes(tensor, codes.codes).changed == 0,
-            Encoding::Plain(_) => true,
+            _ => true,
         },
+        Encoding::Blockwise(_) => true,
     };
     if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)).filter(fits) {
         return Some((origin.clone(), Change::default()));
@@ -201,7 +213,7 @@ fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encod
     let first_held = |list: &[DType]| list.iter().copied().find(|d| holds.dtypes.contains(d));
     let stored = match own {
         // Dequantizing gives f32 by definition.
-        Encoding::Scaled(_) => {
+        Encoding::Scaled(_) | Encoding::Blockwise(_) => {
             return first_held(&[DType::F32, DType::F64]).map(|d| (plain(d), Change::default()));
         }
         Encoding::Plain(dtype) => *dtype,
@@ -235,12 +247,13 @@ fn measure(tensor: &Tensor, to: DType) -> Change {
     let (mut raw, mut floats, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
     for start in (0..tensor.count()).step_by(BLOCK) {
         let n = to_len(tensor.count() - start).min(BLOCK);
-        let bytes = tensor.canonical(start, n, &mut raw);
         change.add(match &tensor.encoding {
-            Encoding::Plain(dtype) => convert::measure(*dtype, to, bytes, n),
-            Encoding::Scaled(_) => {
+            Encoding::Plain(dtype) => {
+                convert::measure(*dtype, to, tensor.canonical(start, n, &mut raw), n)
+            }
+            Encoding::Scaled(_) | Encoding::Blockwise(_) => {
                 floats.resize(n, 0f32);
-                tensor.encoding.decode(bytes, start, &tensor.shape, &mut floats);
+                tensor.decode(start, &mut floats, &mut raw);
                 decoded.clear();
                 decoded.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
                 convert::measure(DType::F32, to, &decoded, n)

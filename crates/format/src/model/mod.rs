@@ -1,5 +1,6 @@
 //! What every file becomes, whatever its format was.
 
+mod blockwise;
 mod container;
 mod encoding;
 mod fit;
@@ -11,6 +12,7 @@ mod tensor;
 mod value;
 mod vocabulary;
 
+pub use blockwise::{Blockwise, RowPart, row_parts};
 pub use container::{Attachment, Container, Dialect, Origin, RowShape};
 pub use encoding::{Encoding, Scaled, Scaling};
 pub use fit::{Holds, Keeps, Placement, fit, place};
@@ -18,6 +20,6 @@ pub use plan::{FilePlan, Piece, Plan, Produce};
 pub use records::Records;
 pub use report::{Changed, Loss, Report};
 pub use shared::SharedData;
-pub use tensor::{Arrangement, BLOCK, Blocks, Data, Tensor};
+pub use tensor::{Arrangement, BLOCK, Blocks, Data, Target, Tensor};
 pub use value::{Array, Value, scalar_json};
 pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};

@@ -50,10 +50,11 @@ impl Piece {
 
     /// A tensor's data in an encoding.
     pub fn tensor(tensor: &Tensor, encoding: &Encoding, bytes: u64) -> Piece {
-        Piece::Stream {
-            bytes,
-            from: Arc::new(TensorStream { tensor: tensor.clone(), encoding: encoding.clone() }),
-        }
+        let from = match &tensor.target {
+            Some(target) if target.encoding == *encoding => target.data.clone(),
+            _ => Arc::new(TensorStream { tensor: tensor.clone(), encoding: encoding.clone() }),
+        };
+        Piece::Stream { bytes, from }
     }
 }
 
@@ -108,33 +109,44 @@ struct TensorStream {
 impl Produce for TensorStream {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let tensor = &self.tensor;
+        let as_it_is = tensor.encoding == self.encoding;
+        if let (Encoding::Blockwise(_), true, Some(view)) =
+            (&self.encoding, as_it_is, tensor.view())
+        {
+            return view.chunks(BLOCK).try_for_each(out);
+        }
+        if let Encoding::Blockwise(blockwise) = &self.encoding {
+            return blockwise.restore(tensor, out);
+        }
         let (mut raw, mut floats, mut made, mut decoded) = (vec![], vec![], vec![], vec![]);
         let count = tensor.count();
         for start in (0..count).step_by(BLOCK) {
             let n = to_len(count - start).min(BLOCK);
-            let bytes = tensor.canonical(start, n, &mut raw);
             match (&tensor.encoding, &self.encoding) {
-                (a, b) if a == b => {
-                    out(bytes)?;
+                _ if as_it_is => {
+                    out(tensor.canonical(start, n, &mut raw))?;
                     continue;
                 }
                 (Encoding::Plain(from), Encoding::Plain(to)) => {
+                    let bytes = tensor.canonical(start, n, &mut raw);
                     convert::convert(*from, *to, bytes, n, &mut made);
                 }
-                (Encoding::Scaled(_), Encoding::Plain(to)) => {
+                (_, Encoding::Plain(to)) => {
                     floats.resize(n, 0f32);
-                    tensor.encoding.decode(bytes, start, &tensor.shape, &mut floats);
+                    tensor.decode(start, &mut floats, &mut raw);
                     decoded.clear();
                     decoded.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
                     convert::convert(DType::F32, *to, &decoded, n, &mut made);
                 }
                 // The codes in a type of another width.
                 (Encoding::Scaled(a), Encoding::Scaled(b)) if a.scaling == b.scaling => {
+                    let bytes = tensor.canonical(start, n, &mut raw);
                     convert::convert(a.codes, b.codes, bytes, n, &mut made);
                 }
+                (_, Encoding::Blockwise(_)) => {}
                 (_, Encoding::Scaled(scaled)) => {
                     floats.resize(n, 0f32);
-                    tensor.encoding.decode(bytes, start, &tensor.shape, &mut floats);
+                    tensor.decode(start, &mut floats, &mut raw);
                     made.clear();
                     made.resize((n * to_len(scaled.codes.bits())).div_ceil(8), 0);
                     let mut channels = scaled.channels(start, &tensor.shape);
@@ -153,7 +165,7 @@ impl Produce for TensorStream {
     }
 }
 
-fn not_recovered(name: &str, index: u64, value: f32) -> Error {
+pub(super) fn not_recovered(name: &str, index: u64, value: f32) -> Error {
     Error::refused(
         format!(
             "value {value} at index {index} of tensor {name:?} is no code of its recorded scale"

@@ -1,8 +1,9 @@
 //! A named array and access to its values in bounded blocks.
 
-use super::Encoding;
+use super::{Encoding, Produce};
 use crate::source::View;
 use crate::wire::{numel, to_len};
+use std::sync::Arc;
 use weighbridge_codec::{DType, Scalar, element};
 
 /// Elements handled at a time: bounds the memory of everything that walks through a tensor. A
@@ -17,6 +18,15 @@ pub struct Tensor {
     pub data: Data,
     /// The encoding it had before it was widened to travel; the values fit it exactly.
     pub origin: Option<Encoding>,
+    /// How it shall be stored from now on, if that was decided.
+    pub target: Option<Target>,
+}
+
+/// An encoding that was chosen for a tensor, and what makes the data in it out of the tensor's own.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub encoding: Encoding,
+    pub data: Arc<dyn Produce>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,8 +52,11 @@ impl Tensor {
         shape: Vec<u64>,
         view: View,
     ) -> Tensor {
-        let data = Data::Stored(view, Arrangement::default());
-        Tensor { name: name.into(), shape, encoding, data, origin: None }
+        Tensor::new(name, encoding, shape, Data::Stored(view, Arrangement::default()))
+    }
+
+    pub fn new(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>, data: Data) -> Tensor {
+        Tensor { name: name.into(), shape, encoding, data, origin: None, target: None }
     }
 
     /// Number of elements. Readers check shapes, so that it can't overflow here.
@@ -61,8 +74,12 @@ impl Tensor {
 
     /// Bytes `start..start + n` elements take in row-major little-endian order. Borrowed from the
     /// file where it has them so, else rearranged into `buffer`. `start` is a multiple of eight.
+    /// Codes in blocks have no such order: all bytes are given.
     pub fn canonical<'a>(&'a self, start: u64, n: usize, buffer: &'a mut Vec<u8>) -> &'a [u8] {
         let Data::Stored(view, arrangement) = &self.data else { return &[] };
+        if let Encoding::Blockwise(_) = self.encoding {
+            return view;
+        }
         let dtype = self.encoding.stored();
         let bits = to_len(dtype.bits());
         if *arrangement == Arrangement::default() {
@@ -86,6 +103,13 @@ impl Tensor {
         buffer
     }
 
+    /// Fills `out` with the values from element `start` on, a multiple of eight. `buffer` is for
+    /// data that must be rearranged first.
+    pub fn decode(&self, start: u64, out: &mut [f32], buffer: &mut Vec<u8>) {
+        let bytes = self.canonical(start, out.len(), buffer);
+        self.encoding.decode(bytes, start, &self.shape, out);
+    }
+
     /// Calls `each` with blocks of values, in order.
     pub fn for_each_block(&self, mut each: impl FnMut(&[f64])) {
         let mut blocks = self.blocks();
@@ -106,9 +130,7 @@ impl Tensor {
         let lead = to_len(start % 8);
         let (mut raw, mut out) = (Vec::new(), vec![0.0; n + lead]);
         if self.view().is_some() {
-            let first = start - lead as u64;
-            let bytes = self.canonical(first, n + lead, &mut raw);
-            self.encoding.decode(bytes, first, &self.shape, &mut out);
+            self.decode(start - lead as u64, &mut out, &mut raw);
         }
         out.split_off(lead)
     }
@@ -116,7 +138,7 @@ impl Tensor {
     /// One value.
     pub fn scalar(&self, index: u64) -> Option<Scalar> {
         self.view()?;
-        if let Encoding::Scaled(_) = &self.encoding {
+        if !matches!(self.encoding, Encoding::Plain(_)) {
             return self.values_f32(index, 1).first().map(|&v| Scalar::Float(f64::from(v)));
         }
         let lead = to_len(index % 8);
@@ -147,18 +169,18 @@ impl Blocks<'_> {
         }
         let (tensor, start) = (self.tensor, self.at);
         self.at += n as u64;
-        let bytes = tensor.canonical(start, n, &mut self.raw);
         self.values.clear();
         match &tensor.encoding {
             // What f32 can't hold exactly goes value by value.
             Encoding::Plain(dtype)
                 if *dtype != DType::F32 && !dtype.wider().contains(&DType::F32) =>
             {
+                let bytes = tensor.canonical(start, n, &mut self.raw);
                 self.values.extend((0..n).map(|i| element::read(*dtype, bytes, i).to_f64()));
             }
             _ => {
                 self.floats.resize(n, 0f32);
-                tensor.encoding.decode(bytes, start, &tensor.shape, &mut self.floats);
+                tensor.decode(start, &mut self.floats, &mut self.raw);
                 self.values.extend(self.floats.iter().map(|&v| f64::from(v)));
             }
         }
@@ -187,13 +209,8 @@ mod tests {
         // [[0, 1, 2], [3, 4, 5]] stored column by column, big-endian.
         let stored: Vec<u8> = [0u16, 3, 1, 4, 2, 5].iter().flat_map(|v| v.to_be_bytes()).collect();
         let arrangement = Arrangement { big_endian: true, column_major: true };
-        let tensor = Tensor {
-            name: "x".into(),
-            shape: vec![2, 3],
-            encoding: Encoding::Plain(DType::U16),
-            data: Data::Stored(View::owned(stored), arrangement),
-            origin: None,
-        };
+        let data = Data::Stored(View::owned(stored), arrangement);
+        let tensor = Tensor::new("x", Encoding::Plain(DType::U16), vec![2, 3], data);
         let mut values = Vec::new();
         tensor.for_each_block(|b| values.extend_from_slice(b));
         assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);

@@ -108,6 +108,13 @@ impl Vocabulary {
         self.count
     }
 
+    /// The same tokens and special tokens, wherever they lie.
+    pub fn same_as(&self, other: &Vocabulary) -> bool {
+        self.count == other.count
+            && self.special == other.special
+            && self.tokens().eq(other.tokens())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -19,7 +19,7 @@ pub trait Folder: Debug + Send + Sync {
 }
 
 /// A name from a file is a plain relative path: no root, no drive, no `..`.
-fn is_inside(name: &str) -> bool {
+pub(crate) fn is_inside(name: &str) -> bool {
     let path = Path::new(name);
     !name.is_empty()
         && !name.contains(['\\', '\0'])

@@ -7,6 +7,7 @@ pub mod mistaken;
 #[allow(unsafe_code)]
 mod signal;
 
+pub(crate) use folder::is_inside;
 pub use folder::{Folder, MemoryFolder, RealFolder};
 pub(crate) use signal::Unfinished;
 pub use signal::exit_cleanly_on_signals;

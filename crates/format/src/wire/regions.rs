@@ -93,7 +93,8 @@ impl Regions {
 }
 
 fn gap(span: Span, alignment: u64) -> Region {
-    let aligns = span.end - span.start < alignment && span.end.is_multiple_of(alignment);
+    let explains = |a: u64| span.end - span.start < a && span.end.is_multiple_of(a);
+    let aligns = explains(alignment) || explains(alignment.min(8));
     Region { what: if aligns { What::Padding } else { What::Unknown }, span }
 }
 

@@ -30,7 +30,9 @@ static INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: layout::DTYPES,
         scaled: |_| false,
+        blockwise: false,
         rank: (1, 4),
+        empty: true,
         single: false,
         metadata: Keeps::Text,
         sizevars: false,

@@ -3,9 +3,14 @@
 //! Settings that formats with metadata need become metadata under EMBD's key names; the files
 //! themselves are attachments. See docs/formats/hf.md.
 
+mod describe;
+mod files;
 mod read;
 mod settings;
 mod tokenizer;
+
+pub(super) use describe::describe_files;
+pub(super) use read::headers;
 
 use super::values::check_finite;
 use super::{Format, FormatInfo, Stop, Sureness, embd, safetensors};
@@ -35,7 +40,9 @@ static INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: safetensors::DTYPES_HELD,
         scaled: |_| false,
+        blockwise: false,
         rank: (0, usize::MAX),
+        empty: true,
         single: false,
         metadata: Keeps::Text,
         sizevars: false,

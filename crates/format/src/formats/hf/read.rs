@@ -1,16 +1,17 @@
 //! Folder to container.
 
 use super::super::{Stop, safetensors};
-use super::settings::Settings;
-use super::{JSON, MISSING, TENSORS, TOKENIZER, tokenizer};
+use super::files::Files;
+use super::{MISSING, TENSORS, describe};
 use crate::Input;
 use crate::model::{Attachment, Container, Value};
-use crate::source::Source;
 use crate::wire::Findings;
-use serde_json::Value as Json;
 
-const MODEL: &str = "model.safetensors";
-const INDEX: &str = "model.safetensors.index.json";
+pub(super) const MODEL: &str = "model.safetensors";
+pub(super) const INDEX: &str = "model.safetensors.index.json";
+/// Endings of weights in other forms than safetensors: not read, and not carried either.
+const OTHER_WEIGHTS: [&str; 9] =
+    [".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".ot", ".gguf"];
 
 /// Files that say something about the model, in the order in which they are attached.
 const CARRIED: [&str; 12] = [
@@ -28,38 +29,8 @@ const CARRIED: [&str; 12] = [
     "merges.txt",
 ];
 
-/// The files of a folder that are known by name.
-pub(super) struct Files<'a> {
-    input: &'a Input,
-}
-
-impl Files<'_> {
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.input.folder.exists(name)
-    }
-
-    pub(super) fn source(&self, name: &str) -> Result<Source, Stop> {
-        self.input.folder.open(name).map_err(|e| {
-            MISSING.at(0..0).field(name).expected("a readable file").found(e.to_string()).into()
-        })
-    }
-
-    /// A JSON file; null when it is not there.
-    pub(super) fn json(&self, name: &str) -> Result<Json, Stop> {
-        if !self.has(name) {
-            return Ok(Json::Null);
-        }
-        let source = self.source(name)?;
-        serde_json::from_slice(source.bytes()).map_err(|e| {
-            let finding = JSON.at(0..source.len()).field(name).expected("JSON");
-            finding.found(e.to_string()).hint("the file may be cut short").into()
-        })
-    }
-}
-
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
-    let files = Files { input };
-    let config = files.json("config.json")?;
+    let files = Files::of_folder(&*input.folder);
     let mut container = read_tensors(input, &files, findings)?;
     container.format = "hf";
     // A folder has no bytes of its own to map.
@@ -68,45 +39,48 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let own = std::mem::take(&mut container.metadata);
     container.metadata.push(("model_name".into(), Value::Text(input.name.clone())));
 
-    let tokenizer = tokenizer::read(&files, findings)?;
-    let settings = Settings::read(&files, &config, &tokenizer)?;
-    settings.add_to(&mut container);
+    let description = describe::read(&files, findings)?;
+    for (key, value) in &description.settings {
+        container.set_text(key, value.clone());
+    }
     for (key, value) in own.into_iter().filter(|(key, _)| key != "format") {
         if container.text(&key).is_none() {
             container.metadata.push((key, value));
         }
     }
-    // Without any tokenizer file there is nothing that would need more words.
-    let has_tokenizer = files.has("tokenizer.json") || files.has("vocab.txt");
-    let described = settings.is_bert && (tokenizer.is_plain || !has_tokenizer);
-    if !tokenizer.is_plain && settings.is_bert && has_tokenizer {
-        findings.push(
-            TOKENIZER
-                .at(0..0)
-                .field("tokenizer.json")
-                .expected("BERT's normalizer, pre-tokenizer and WordPiece")
-                .hint("formats without attachments can't keep it"),
-        );
-    }
-    container.vocabulary = tokenizer.vocabulary;
+    container.vocabulary = description.vocabulary;
+    let mut headers = serde_json::Map::new();
     for name in input.folder.list().map_err(|e| MISSING.at(0..0).found(e.to_string()))? {
-        // Weights of further modules (a dense layer behind the pooling) are not read; whoever can't
-        // attach them must say so.
-        let is_model = name == MODEL || name == INDEX || is_shard(&name);
-        let further = name.contains('/')
-            && (name.ends_with(".safetensors") || name.ends_with("/config.json"));
-        let described = described && CARRIED.contains(&name.as_str());
-        if !is_model && (further || CARRIED.contains(&name.as_str())) {
-            let source = files.source(&name)?;
-            let size = source.len();
-            let data = source.view(0..size).ok_or_else(|| MISSING.at(0..size))?;
-            container.attachments.push(Attachment { name, data, described });
-        } else if !is_model {
+        let is_model = name == MODEL || is_shard(&name);
+        if is_model {
+            let file = files.view(&name)?;
+            headers.insert(name, safetensors::header_text(&file).into());
+        } else if OTHER_WEIGHTS.iter().any(|e| name.ends_with(e)) {
             container.ignored.push(name);
+        } else {
+            // Weights of further modules (a dense layer behind the pooling) are not read, nor what
+            // their configuration says; whoever can't attach them must say so.
+            let further = name.contains('/')
+                && (name.ends_with(".safetensors") || name.ends_with("/config.json"));
+            let known = CARRIED.contains(&name.as_str());
+            let described = if known { description.is_whole } else { !further };
+            let data = files.view(&name)?;
+            container.attachments.push(Attachment { name, data, described });
         }
     }
-    container.attachments.sort_by_key(|a| CARRIED.iter().position(|n| *n == a.name));
+    container.dialect.insert("headers".into(), headers.into());
+    let place = |name: &str| CARRIED.iter().position(|n| *n == name).unwrap_or(usize::MAX);
+    container.attachments.sort_by_key(|a| place(&a.name));
     Ok(container)
+}
+
+/// Name and text of the headers of the safetensors files that a container's tensors stood in.
+pub(in super::super) fn headers(container: &Container) -> Vec<(String, String)> {
+    let headers = container.dialect_of("hf").and_then(|d| d.get("headers")?.as_object());
+    let text = |(name, text): (&String, &serde_json::Value)| {
+        Some((name.clone(), text.as_str()?.to_owned()))
+    };
+    headers.map(|map| map.iter().filter_map(text).collect()).unwrap_or_default()
 }
 
 /// `model-00001-of-00003.safetensors`: named by the index, if there is one.

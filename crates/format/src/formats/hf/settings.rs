@@ -1,15 +1,14 @@
 //! The settings of a sentence embedder, out of the several files that hold them.
 
 use super::super::Stop;
-use super::read::Files;
+use super::files::Files;
 use super::tokenizer::Tokenizer;
-use crate::model::Container;
 use serde_json::Value as Json;
 
 /// Metadata keys and values, in the order in which they are written.
 pub(super) struct Settings {
     pub is_bert: bool,
-    list: Vec<(&'static str, String)>,
+    pub list: Vec<(&'static str, String)>,
 }
 
 impl Settings {
@@ -50,12 +49,6 @@ impl Settings {
         add("layer_norm_eps", text(&config["layer_norm_eps"]));
         add("hidden_act", text(&config["hidden_act"]));
         Ok(Settings { is_bert: config["model_type"] == "bert", list })
-    }
-
-    pub(super) fn add_to(&self, container: &mut Container) {
-        for (key, value) in &self.list {
-            container.set_text(key, value.clone());
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Stop;
 use super::VOCABULARY;
-use super::read::Files;
+use super::files::Files;
 use crate::model::Vocabulary;
 use crate::wire::Findings;
 use serde_json::Value as Json;
@@ -63,8 +63,8 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, 
 
 /// vocab.txt: a token a line, the line's number is the token's.
 fn from_lines(files: &Files) -> Result<Vocabulary, Stop> {
-    let source = files.source("vocab.txt")?;
-    let text = std::str::from_utf8(source.bytes()).map_err(|e| {
+    let view = files.view("vocab.txt")?;
+    let text = std::str::from_utf8(&view).map_err(|e| {
         let at = e.valid_up_to() as u64;
         VOCABULARY.at(at..at + 1).field("vocab.txt").expected("UTF-8 text")
     })?;

@@ -27,7 +27,9 @@ static INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: header::HELD,
         scaled: |_| false,
+        blockwise: false,
         rank: (0, 32),
+        empty: true,
         single: true,
         metadata: Keeps::Nothing,
         sizevars: false,

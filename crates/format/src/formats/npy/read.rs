@@ -59,13 +59,8 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     regions.finish(size, 1);
     let arrangement =
         Arrangement { big_endian: header.big_endian, column_major: header.column_major };
-    let tensor = Tensor {
-        name: "array".to_owned(),
-        shape: header.shape,
-        encoding: Encoding::Plain(header.dtype),
-        data: Data::Stored(view, arrangement),
-        origin: None,
-    };
+    let data = Data::Stored(view, arrangement);
+    let tensor = Tensor::new("array", Encoding::Plain(header.dtype), header.shape, data);
     Ok(Container {
         format: "npy",
         layout: format!("version {major}.{minor}"),

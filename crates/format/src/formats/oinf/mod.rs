@@ -27,7 +27,9 @@ static INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: layout::DTYPES_WRITTEN,
         scaled: |s| matches!(s.scaling, Scaling::Affine { .. }),
+        blockwise: false,
         rank: (0, usize::MAX),
+        empty: true,
         single: false,
         metadata: Keeps::Typed,
         sizevars: true,

@@ -297,7 +297,7 @@ fn read_tensors(
             }
             Encoding::Plain(dtype)
         };
-        list.push(Tensor { name: name.to_owned(), shape, encoding, data, origin: None });
+        list.push(Tensor::new(name, encoding, shape, data));
     }
     regions.add(h.tensors..c.position(), What::Structure("tensor index"));
     Ok(list)

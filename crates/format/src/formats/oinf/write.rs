@@ -65,7 +65,7 @@ fn build(
         .iter()
         .map(|p| match &p.encoding {
             Encoding::Scaled(scaled) => Some(quant::to_bytes(scaled)),
-            Encoding::Plain(_) => None,
+            _ => None,
         })
         .collect();
 

@@ -102,7 +102,9 @@ const ROUNDING: OptionSpec = OptionSpec {
 const HOLDS: Holds = Holds {
     dtypes: &[],
     scaled: |_| false,
+    blockwise: false,
     rank: (2, 2),
+    empty: true,
     single: true,
     metadata: Keeps::Nothing,
     sizevars: false,

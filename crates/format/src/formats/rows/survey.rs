@@ -46,7 +46,7 @@ impl Rows {
     pub(super) fn bytes(&self) -> Result<u64, Error> {
         self.kind
             .encoding()
-            .byte_len(self.tensor.count())
+            .byte_len(&self.tensor.shape)
             .ok_or_else(|| Error::refused(format!("{:?} is too large", self.tensor.name), ""))
     }
 

@@ -46,6 +46,13 @@ pub(in super::super) const DTYPES_HELD: &[DType] = &{
     list
 };
 
+/// The header's text, as it stands in a file that was read before.
+pub(in super::super) fn header_text(file: &[u8]) -> &str {
+    let length = file.first_chunk().map_or(0, |raw| u64::from_le_bytes(*raw));
+    let text = file.get(8..).and_then(|rest| rest.get(..usize::try_from(length).ok()?));
+    std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
+}
+
 pub(super) fn name_of(dtype: DType) -> &'static str {
     DTYPES.iter().find(|(_, d)| *d == dtype).map_or("U8", |(name, _)| name)
 }

@@ -5,19 +5,15 @@
 //! attachments, records, and the encodings that tensors had before they were widened. Parts above
 //! 1 MiB become U8 tensors named `weighbridge/<part>`, because readers refuse long headers.
 
-use super::hub_values::{HubEncoding, HubValue, encoding_of, hub_encoding, hub_value, value_of};
-use crate::model::{
-    Attachment, Container, Data, Dialect, Encoding, Origin, Records, Scaled, Tensor, Value,
-    Vocabulary,
-};
+use super::hub_tensors::{HubTensor, Stored, hub_tensors, restore_tensors};
+use super::hub_values::{HubValue, hub_value, value_of};
+use crate::model::{Attachment, Container, Dialect, Origin, Records, Value, Vocabulary};
 use crate::source::View;
-use crate::wire::numel;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 /// The metadata entry's name, and the beginning of the names of tensors that carry parts of it.
 pub(super) const KEY: &str = "weighbridge";
@@ -39,21 +35,6 @@ struct Entry {
 }
 
 #[derive(Serialize, Deserialize)]
-struct HubTensor {
-    name: String,
-    encoding: HubEncoding,
-    /// The tensor holds the codes themselves, not their values.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    codes: bool,
-    /// Declared without data; then the shape stands here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    declared: Option<Vec<u64>>,
-    /// The same bytes as another tensor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    alias: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
 struct HubVocabulary {
     tokens: Vec<String>,
     special: Vec<(String, u32)>,
@@ -69,20 +50,20 @@ struct HubAttachment {
     tensor: Option<String>,
 }
 
-/// A tensor as it is to be written, with what the hub must remember of it.
-pub(super) struct Stored<'a> {
-    pub tensor: &'a Tensor,
-    pub encoding: Encoding,
-    pub codes: bool,
-}
-
 /// The entry's text, and the tensors that carry its long parts. `None` when there is nothing that
 /// safetensors doesn't say by itself.
 pub(super) fn pack(
     container: &Container,
     stored: &[Stored],
 ) -> Option<(String, Vec<(String, View)>)> {
-    let tensors = hub_tensors(container, stored);
+    let mut packer = Packer {
+        parts: serde_json::Map::new(),
+        inline: 0,
+        tensors: Vec::new(),
+        taken: container.tensors.iter().map(|t| t.name.clone()).collect(),
+    };
+    let mut carry = |name: &str, view: View| packer.tensor(name, view);
+    let tensors = hub_tensors(container, stored, &mut carry);
     let origin = container.origin.as_ref().map_or(container.format, |o| &o.format);
     let needed = origin != "safetensors"
         || container.metadata.iter().any(|(k, v)| v.as_text().is_none() || k == KEY)
@@ -96,12 +77,6 @@ pub(super) fn pack(
     if !needed {
         return None;
     }
-    let mut packer = Packer {
-        parts: serde_json::Map::new(),
-        inline: 0,
-        tensors: Vec::new(),
-        taken: container.tensors.iter().map(|t| t.name.clone()).collect(),
-    };
     let in_header = texts_fit(container);
     let entry = |(k, v): &(String, Value)| (k.clone(), hub_value(k, v, in_header));
     packer.part("metadata", &container.metadata.iter().map(entry).collect::<Vec<_>>());
@@ -196,58 +171,23 @@ impl Packer {
     }
 }
 
-fn hub_tensors(container: &Container, stored: &[Stored]) -> Vec<HubTensor> {
-    let mut first: HashMap<(usize, usize), &str> = HashMap::new();
-    let mut list = Vec::new();
-    for s in stored {
-        let t = s.tensor;
-        let alias = t.view().filter(|v| !v.is_empty()).and_then(|view| {
-            // Views of the same place begin at the same address and have the same length.
-            let place = (view.as_ptr().addr(), view.len());
-            let known = first.get(&place).copied();
-            first.entry(place).or_insert(&t.name);
-            known
-        });
-        let own = t.origin.as_ref().unwrap_or(&t.encoding);
-        if *own != s.encoding || s.codes || alias.is_some() {
-            list.push(HubTensor {
-                name: t.name.clone(),
-                encoding: hub_encoding(own),
-                codes: s.codes,
-                declared: None,
-                alias: alias.map(str::to_owned),
-            });
-        }
-    }
-    for t in container.tensors.iter().filter(|t| t.view().is_none()) {
-        let own = t.origin.as_ref().unwrap_or(&t.encoding);
-        let (encoding, declared) = (hub_encoding(own), Some(t.shape.clone()));
-        list.push(HubTensor {
-            name: t.name.clone(),
-            encoding,
-            codes: false,
-            declared,
-            alias: None,
-        });
-    }
-    list
-}
-
 /// Reads the entry back into a container that has the file's own tensors and texts. On an error
 /// the container is as it was.
 pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String> {
     let parts = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let mut c = container.clone();
-    let mut reader = Unpacker { parts, used: Vec::new() };
+    let carried = c.tensors.iter().filter(|t| t.name.starts_with(KEY));
+    let carried = carried.filter_map(|t| Some((t.name.clone(), t.view()?.clone()))).collect();
+    let mut reader = Unpacker { parts, carried, used: HashSet::new() };
     let missing = || "the entry lacks its format".to_owned();
-    let version: Option<u32> = reader.part("version", &c)?;
+    let version: Option<u32> = reader.part("version")?;
     if version != Some(VERSION) {
         return Err(format!("version {} of the entry is unknown", version.unwrap_or(0)));
     }
-    let format = reader.part("format", &c)?.ok_or_else(missing)?;
-    let layout = reader.part("layout", &c)?.ok_or_else(missing)?;
-    let dialect = reader.part("dialect", &c)?.ok_or_else(missing)?;
-    if let Some(list) = reader.part::<Vec<(String, HubValue)>>("metadata", &c)? {
+    let format = reader.part("format")?.ok_or_else(missing)?;
+    let layout = reader.part("layout")?.ok_or_else(missing)?;
+    let dialect = reader.part("dialect")?.ok_or_else(missing)?;
+    if let Some(list) = reader.part::<Vec<(String, HubValue)>>("metadata")? {
         let mut texts: HashMap<_, _> = c.metadata.drain(..).collect();
         let mut metadata = Vec::new();
         for (key, value) in list {
@@ -262,7 +202,7 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
         metadata.extend(added);
         c.metadata = metadata;
     }
-    c.sizevars = reader.part("sizevars", &c)?.unwrap_or_default();
+    c.sizevars = reader.part("sizevars")?.unwrap_or_default();
     // A size variable and a metadata key may share a name, but no two of a kind may.
     let twice = |list: &mut Vec<&String>| {
         list.sort_unstable();
@@ -273,25 +213,27 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
     {
         return Err("a name appears twice".to_owned());
     }
-    if let Some(v) = reader.part::<HubVocabulary>("vocabulary", &c)? {
+    if let Some(v) = reader.part::<HubVocabulary>("vocabulary")? {
         let mut vocabulary = Vocabulary::from_tokens(v.tokens.iter().map(String::as_str));
         vocabulary.special = v.special;
         c.vocabulary = Some(vocabulary);
     }
-    for a in reader.part::<Vec<HubAttachment>>("attachments", &c)?.unwrap_or_default() {
+    for a in reader.part::<Vec<HubAttachment>>("attachments")?.unwrap_or_default() {
         let data = match (a.text, a.tensor) {
             (Some(text), _) => View::owned(text.into_bytes()),
-            (None, Some(tensor)) => reader.carried(&tensor, &c)?,
+            (None, Some(tensor)) => reader.carried(&tensor)?,
             (None, None) => return Err(format!("attachment {:?} is empty", a.name)),
         };
         c.attachments.push(Attachment { name: a.name, data, described: a.described });
     }
-    if let Some(document) = reader.part::<String>("records", &c)? {
+    if let Some(document) = reader.part::<String>("records")? {
         let records = Records::parse(View::owned(document.into_bytes()));
         c.records = Some(records.map_err(|e| format!("records: {e}"))?);
     }
-    let tensors = reader.part::<Vec<HubTensor>>("tensors", &c)?.unwrap_or_default();
-    let order = reader.part::<Vec<String>>("order", &c)?;
+    let tensors = reader.part::<Vec<HubTensor>>("tensors")?.unwrap_or_default();
+    let tensors = tensors.into_iter().map(|t| t.resolve(&mut |name| reader.carried(name)));
+    let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
+    let order = reader.part::<Vec<String>>("order")?;
     c.tensors.retain(|t| !reader.used.contains(&t.name));
     if let Some(renamed) = c.tensors.iter_mut().find(|t| t.name == RENAMED) {
         renamed.name = "__metadata__".to_owned();
@@ -316,16 +258,14 @@ struct Elsewhere {
 struct Unpacker<'a> {
     /// Each part as it stands in the text: a vocabulary is parsed once, into what it becomes.
     parts: HashMap<String, &'a RawValue>,
-    /// Tensors that carried a part.
-    used: Vec<String>,
+    /// Tensors that may carry a part.
+    carried: HashMap<String, View>,
+    /// Those that do.
+    used: HashSet<String>,
 }
 
 impl Unpacker<'_> {
-    fn part<T: DeserializeOwned>(
-        &mut self,
-        name: &str,
-        c: &Container,
-    ) -> Result<Option<T>, String> {
+    fn part<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, String> {
         let Some(part) = self.parts.remove(name) else { return Ok(None) };
         let part = part.get();
         let bad = |e: serde_json::Error| format!("{name}: {e}");
@@ -333,75 +273,16 @@ impl Unpacker<'_> {
         let elsewhere = if part.starts_with('{') { serde_json::from_str(part).ok() } else { None };
         match elsewhere {
             Some(Elsewhere { tensor }) => {
-                let view = self.carried(&tensor, c)?;
+                let view = self.carried(&tensor)?;
                 serde_json::from_slice(&view).map(Some).map_err(bad)
             }
             None => serde_json::from_str(part).map(Some).map_err(bad),
         }
     }
 
-    fn carried(&mut self, tensor: &str, c: &Container) -> Result<View, String> {
-        let view = c.tensor(tensor).and_then(Tensor::view).cloned();
-        self.used.push(tensor.to_owned());
+    fn carried(&mut self, tensor: &str) -> Result<View, String> {
+        let view = self.carried.get(tensor).cloned();
+        self.used.insert(tensor.to_owned());
         view.ok_or_else(|| format!("tensor {tensor:?} is missing"))
-    }
-}
-
-fn restore_tensors(list: Vec<HubTensor>, c: &mut Container) -> Result<(), String> {
-    let names = c.tensors.iter().enumerate();
-    let mut place: HashMap<_, _> = names.map(|(i, t)| (t.name.clone(), i)).collect();
-    for hub in list {
-        let encoding = encoding_of(hub.encoding)?;
-        let index = place.get(&hub.name).copied();
-        let shape = match (index, &hub.declared) {
-            (Some(index), _) => &c.tensors[index].shape,
-            (None, Some(declared)) => declared,
-            // A tensor that was removed since then stays removed.
-            (None, None) => continue,
-        };
-        let sized = numel(shape).and_then(|n| encoding.byte_len(n));
-        if sized.is_none() || !encoding.fits(shape) {
-            return Err(format!("the shape or scale of tensor {:?} makes no sense", hub.name));
-        }
-        let Some(index) = index else {
-            let (name, shape) = (hub.name, shape.clone());
-            place.insert(name.clone(), c.tensors.len());
-            c.tensors.push(Tensor { name, shape, encoding, data: Data::Declared, origin: None });
-            continue;
-        };
-        // A declaration that was given data since then is no declaration.
-        if hub.declared.is_some() {
-            continue;
-        }
-        let twin = hub.alias.and_then(|name| c.tensors[*place.get(&name)?].view().cloned());
-        let tensor = &mut c.tensors[index];
-        if hub.codes {
-            tensor.take_as_codes_of(encoding)?;
-        } else if encoding != tensor.encoding {
-            tensor.origin = Some(encoding);
-        }
-        if let (Some(twin), Data::Stored(view, _)) = (twin, &mut tensor.data)
-            && **view == *twin
-        {
-            *view = twin;
-        }
-    }
-    Ok(())
-}
-
-impl Tensor {
-    /// The stored integers are the codes of `encoding`, perhaps in a wider type than it has.
-    fn take_as_codes_of(&mut self, encoding: Encoding) -> Result<(), String> {
-        let stored = self.encoding.stored();
-        let Encoding::Scaled(scaled) = &encoding else {
-            return Err("codes without a scale".into());
-        };
-        if scaled.codes != stored && !scaled.codes.wider().contains(&stored) {
-            return Err(format!("tensor {:?} does not hold {} codes", self.name, scaled.codes));
-        }
-        let scaling = scaled.scaling.clone();
-        self.encoding = Encoding::Scaled(Arc::new(Scaled { codes: stored, scaling }));
-        self.origin = (self.encoding != encoding).then_some(encoding);
-        Ok(())
     }
 }

@@ -1,11 +1,10 @@
-//! Metadata values and encodings in the hub's JSON.
+//! Metadata values in the hub's JSON.
 
 use super::hub::KEY;
-use crate::model::{Array, Encoding, Scaled, Scaling, Value};
+use crate::model::{Array, Value};
 use crate::source::View;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::sync::Arc;
 use weighbridge_codec::DType;
 
 /// A metadata value; `Text` stands in the file's own metadata.
@@ -19,14 +18,6 @@ pub(super) enum HubValue {
     Number(String, u64),
     Bits(u32, String),
     Array(String, Vec<u64>, String),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum HubEncoding {
-    Plain(String),
-    Divisor { codes: String, divisor: u32 },
-    Affine { codes: String, axis: Option<usize>, scales: Vec<u32>, zero_points: Option<Vec<i32>> },
 }
 
 pub(super) fn hub_value(key: &str, value: &Value, in_header: bool) -> HubValue {
@@ -78,37 +69,7 @@ pub(super) fn value_of(
     }))
 }
 
-pub(super) fn hub_encoding(encoding: &Encoding) -> HubEncoding {
-    let Encoding::Scaled(scaled) = encoding else {
-        return HubEncoding::Plain(encoding.stored().name().to_owned());
-    };
-    let codes = scaled.codes.name().to_owned();
-    match &scaled.scaling {
-        Scaling::Divisor(divisor) => HubEncoding::Divisor { codes, divisor: divisor.to_bits() },
-        Scaling::Affine { axis, scales, zero_points } => HubEncoding::Affine {
-            codes,
-            axis: *axis,
-            scales: scales.iter().map(|s| s.to_bits()).collect(),
-            zero_points: zero_points.clone(),
-        },
-    }
-}
-
-pub(super) fn encoding_of(encoding: HubEncoding) -> Result<Encoding, String> {
-    let (codes, scaling) = match encoding {
-        HubEncoding::Plain(name) => return Ok(Encoding::Plain(dtype_of(&name)?)),
-        HubEncoding::Divisor { codes, divisor } => {
-            (codes, Scaling::Divisor(f32::from_bits(divisor)))
-        }
-        HubEncoding::Affine { codes, axis, scales, zero_points } => {
-            let scales = scales.into_iter().map(f32::from_bits).collect();
-            (codes, Scaling::Affine { axis, scales, zero_points })
-        }
-    };
-    Ok(Encoding::Scaled(Arc::new(Scaled { codes: dtype_of(&codes)?, scaling })))
-}
-
-fn dtype_of(name: &str) -> Result<DType, String> {
+pub(super) fn dtype_of(name: &str) -> Result<DType, String> {
     DType::from_name(name).ok_or_else(|| format!("unknown type {name:?}"))
 }
 

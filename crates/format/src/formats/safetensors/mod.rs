@@ -5,13 +5,14 @@
 
 mod header;
 mod hub;
+mod hub_tensors;
 mod hub_values;
 mod read;
 mod rules;
 mod shards;
 mod write;
 
-pub(super) use header::DTYPES_HELD;
+pub(super) use header::{DTYPES_HELD, header_text};
 pub(super) use read::read_file;
 pub(super) use shards::read_index;
 
@@ -33,7 +34,9 @@ static INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: header::DTYPES_HELD,
         scaled: |_| false,
+        blockwise: false,
         rank: (0, usize::MAX),
+        empty: true,
         single: false,
         metadata: Keeps::Typed,
         sizevars: true,

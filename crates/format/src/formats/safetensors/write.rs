@@ -2,7 +2,8 @@
 
 use super::super::FormatInfo;
 use super::header;
-use super::hub::{self, Stored};
+use super::hub;
+use super::hub_tensors::Stored;
 use crate::model::{Container, Encoding, FilePlan, Piece, Plan, Report, fit};
 use crate::wire::put_u64;
 use crate::{Error, Options, Tensor};
@@ -15,28 +16,29 @@ pub(super) fn plan(
     info: &FormatInfo,
 ) -> Result<Plan, Error> {
     let mut report = Report::default();
-    let mut container = container.clone();
     // The hub entry keeps what the ignored files would tell; only what is not attached is ignored.
     let keep_codes = options.flag("keep-codes");
     let mut codes = vec![false; container.tensors.len()];
-    for (tensor, codes) in container.tensors.iter_mut().zip(&mut codes) {
-        if let Encoding::Scaled(scaled) = &tensor.encoding
-            && options.get("dtype").is_none()
-            && (keep_codes || !scaled.is_recoverable())
-        {
-            *codes = true;
-            if !keep_codes {
-                report.warnings.push(format!(
-                    "tensor {:?} keeps its codes: they could not be recovered from the values",
-                    tensor.name
-                ));
-            }
+    for (tensor, codes) in container.tensors.iter().zip(&mut codes) {
+        let keeps = options.get("dtype").is_none() && (keep_codes || !is_recoverable(tensor));
+        *codes = keeps && !matches!(tensor.encoding, Encoding::Plain(_));
+        if *codes && !keep_codes {
+            report.warnings.push(format!(
+                "tensor {:?} keeps its codes: they could not be recovered from the values",
+                tensor.name
+            ));
         }
     }
-    let stored_codes = |t: &Tensor| Encoding::Plain(t.encoding.stored());
     let mut plain = container.clone();
     for (tensor, _) in plain.tensors.iter_mut().zip(&codes).filter(|(_, c)| **c) {
-        tensor.encoding = stored_codes(tensor);
+        // Codes in blocks stand in rows of bytes.
+        let bytes = tensor.view().map_or(0, |v| v.len() as u64);
+        if let (Encoding::Blockwise(_), [rows, cols]) =
+            (&tensor.encoding, tensor.shape.as_mut_slice())
+        {
+            *cols = bytes / (*rows).max(1);
+        }
+        tensor.encoding = Encoding::Plain(tensor.encoding.stored());
     }
     let mut placements = fit(&plain, &info.holds, options, &mut report)?;
     placements.retain(|p| plain.tensors[p.tensor].view().is_some());
@@ -110,4 +112,13 @@ pub(super) fn plan(
     file.push(Piece::Bytes(front));
     data.pieces.into_iter().for_each(|p| file.push(p));
     Ok(Plan::single(file, report))
+}
+
+/// The codes come back from the values.
+fn is_recoverable(tensor: &Tensor) -> bool {
+    match (&tensor.encoding, tensor.view()) {
+        (Encoding::Scaled(scaled), _) => scaled.is_recoverable(),
+        (Encoding::Blockwise(b), Some(codes)) => b.is_recoverable(&tensor.shape, codes),
+        _ => true,
+    }
 }

@@ -1,0 +1,206 @@
+//! Block quantization on one core, against the types of ggml that are used for the same.
+
+use crate::Outcome;
+use crate::files::Files;
+use crate::ggml::{Codec, Type};
+use crate::table::{Row, throughput_ratio};
+use crate::timing::in_turn;
+use safetensors::SafeTensors;
+use std::ops::Range;
+use std::path::Path;
+use weighbridge::codec::block::{Encoder, Layout, Method, Recipe, Rows};
+
+const DECODE_ROUNDS: usize = 40;
+const ENCODE_ROUNDS: usize = 5;
+
+/// What is measured of a method, and what is asked of it.
+struct Case {
+    method: Method,
+    peer: Type,
+    encoder: Encoder,
+    /// The speed of the peer that ours should at least be.
+    decode: f64,
+    encode: f64,
+    /// The relative error that neither may exceed; more would mean that it was used wrongly.
+    error: f64,
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        method: Method::Q8,
+        peer: Type::Q8_0,
+        encoder: Encoder::Reference,
+        decode: 1.0,
+        encode: 1.0,
+        error: 0.01,
+    },
+    Case {
+        method: Method::Q4,
+        peer: Type::Q4_0,
+        encoder: Encoder::Reference,
+        decode: 1.0,
+        encode: 1.0,
+        error: 0.15,
+    },
+    Case {
+        method: Method::K6,
+        peer: Type::Q6_K,
+        encoder: Encoder::Best,
+        decode: 2.0,
+        encode: 5.0,
+        error: 0.04,
+    },
+    Case {
+        method: Method::K4,
+        peer: Type::Q4_K,
+        encoder: Encoder::Best,
+        decode: 0.8,
+        encode: 5.0,
+        error: 0.15,
+    },
+    Case {
+        method: Method::K3,
+        peer: Type::Q3_K,
+        encoder: Encoder::Best,
+        decode: 2.0,
+        encode: 1.0,
+        error: 0.3,
+    },
+    Case {
+        method: Method::K2,
+        peer: Type::Q2_K,
+        encoder: Encoder::Best,
+        decode: 2.0,
+        encode: 5.0,
+        error: 0.6,
+    },
+];
+
+pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
+    let weights = Weights::read(&files.model)?;
+    let (mut decoding, mut encoding) = (Vec::new(), Vec::new());
+    for case in &CASES {
+        let [decode, encode] = measure_case(case, &weights, &files.ggml)?;
+        decoding.push(decode);
+        encoding.push(encode);
+    }
+    Ok(decoding.into_iter().chain(encoding).collect())
+}
+
+fn measure_case(case: &Case, weights: &Weights, library: &Path) -> Outcome<[Row; 2]> {
+    let peer = Codec::load(library, &case.peer)?;
+    let mut payloads = weights.payloads(case.method);
+    let mut quantized = vec![0; peer.size(weights.values.len())];
+    let encoding = in_turn(
+        ENCODE_ROUNDS,
+        [&mut || weights.encode(case, &mut payloads), &mut || {
+            peer.quantize(&weights.values, &mut quantized);
+        }],
+    );
+    let (mut ours, mut theirs) = (weights.values.clone(), weights.values.clone());
+    let decoding = in_turn(
+        DECODE_ROUNDS,
+        [&mut || weights.decode(case.method, &payloads, &mut ours), &mut || {
+            peer.dequantize(&quantized, &mut theirs);
+        }],
+    );
+    for (whose, values) in [("our", ours), (case.peer.name, theirs)] {
+        let error = relative_error(&weights.values, &values);
+        eprintln!("{} {whose} error {error:.4}", case.method);
+        assert!(error < case.error, "the {whose} error of {} is {error}", case.method);
+    }
+    let row = |verb: &str, [ours, peer]: &[_; 2], limit: f64| {
+        let what = format!("{verb} {}; peer: ggml {}", case.method, case.peer.name);
+        throughput_ratio(&what, ours, peer, 4 * weights.values.len() as u64, limit)
+    };
+    Ok([row("decode", &decoding, case.decode), row("encode", &encoding, case.encode)])
+}
+
+/// The linear weights of a model.
+struct Weights {
+    /// Those of all matrices, one behind the other.
+    values: Vec<f32>,
+    matrices: Vec<Matrix>,
+}
+
+struct Matrix {
+    rows: usize,
+    cols: usize,
+    /// Where its values are.
+    place: Range<usize>,
+    /// The largest absolute value.
+    largest: f32,
+}
+
+impl Weights {
+    fn read(model: &Path) -> Outcome<Weights> {
+        let bytes = std::fs::read(model)?;
+        let tensors = SafeTensors::deserialize(&bytes)?;
+        let (mut values, mut matrices) = (Vec::new(), Vec::new());
+        for (name, view) in tensors.iter() {
+            let &[rows, cols] = view.shape() else { continue };
+            if !name.starts_with("encoder.layer.") || !name.ends_with(".weight") {
+                continue;
+            }
+            let start = values.len();
+            values.extend(
+                view.data()
+                    .chunks_exact(4)
+                    .map(|b| f32::from_le_bytes(b.try_into().expect("four bytes"))),
+            );
+            let largest = values[start..].iter().fold(0.0, |most: f32, v| most.max(v.abs()));
+            matrices.push(Matrix { rows, cols, place: start..values.len(), largest });
+        }
+        if values.len() != 10_616_832 {
+            return Err(format!("{} linear weights in the model", values.len()).into());
+        }
+        Ok(Weights { values, matrices })
+    }
+
+    /// Room for each matrix.
+    fn payloads(&self, method: Method) -> Vec<Vec<u8>> {
+        self.matrices.iter().map(|m| vec![0; m.layout(method).size as usize]).collect()
+    }
+
+    fn encode(&self, case: &Case, payloads: &mut [Vec<u8>]) {
+        for (matrix, payload) in self.matrices.iter().zip(payloads) {
+            let layout = matrix.layout(case.method);
+            let clip = (-matrix.largest, matrix.largest);
+            let recipe =
+                Recipe { method: case.method, encoder: case.encoder, clip, importance: None };
+            let (scales, rest) = payload.split_at_mut(layout.shares as usize);
+            let (shares, codes) = rest.split_at_mut((layout.codes - layout.shares) as usize);
+            let each = 2 * layout.scales_per_row as usize;
+            let each_shares = layout.shares_size() as usize / matrix.rows;
+            let rows = self.values[matrix.place.clone()].chunks_exact(matrix.cols);
+            for (i, row) in rows.enumerate() {
+                let scales = &mut scales[i * each..][..each];
+                let shares = &mut shares[i * each_shares..][..each_shares];
+                recipe.choose_scales(row, scales, shares).expect("the scales of weights fit");
+                let each_codes = layout.row_codes() as usize;
+                let codes = &mut codes[i * each_codes..][..each_codes];
+                recipe.make_codes(row, scales, shares, codes);
+            }
+        }
+    }
+
+    fn decode(&self, method: Method, payloads: &[Vec<u8>], out: &mut [f32]) {
+        for (matrix, payload) in self.matrices.iter().zip(payloads) {
+            let rows = Rows::new(matrix.layout(method), payload).expect("the size is right");
+            rows.decode(0, &mut out[matrix.place.clone()]);
+        }
+    }
+}
+
+impl Matrix {
+    fn layout(&self, method: Method) -> Layout {
+        Layout::new(method, self.rows as u64, self.cols as u64).expect("it is small")
+    }
+}
+
+fn relative_error(exact: &[f32], found: &[f32]) -> f64 {
+    let square = |x: f32| f64::from(x) * f64::from(x);
+    let wrong: f64 = exact.iter().zip(found).map(|(a, b)| square(a - b)).sum();
+    let all: f64 = exact.iter().map(|a| square(*a)).sum();
+    (wrong / all).sqrt()
+}

@@ -1,0 +1,67 @@
+//! What the files of a model say about it: settings and vocabulary.
+
+use super::super::Stop;
+use super::files::Files;
+use super::settings::Settings;
+use super::{TOKENIZER, tokenizer};
+use crate::model::{Attachment, Vocabulary};
+use crate::wire::Findings;
+
+#[derive(Debug, Default)]
+pub(in super::super) struct Description {
+    /// Metadata keys and texts.
+    pub settings: Vec<(&'static str, String)>,
+    pub vocabulary: Option<Vocabulary>,
+    /// Settings and vocabulary say all that the files say.
+    pub is_whole: bool,
+}
+
+pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Description, Stop> {
+    let config = files.json("config.json")?;
+    let tokenizer = tokenizer::read(files, findings)?;
+    let settings = Settings::read(files, &config, &tokenizer)?;
+    // Without any tokenizer file there is nothing that would need more words.
+    let has_tokenizer = files.has("tokenizer.json") || files.has("vocab.txt");
+    if !tokenizer.is_plain && settings.is_bert && has_tokenizer {
+        findings.push(
+            TOKENIZER
+                .at(0..0)
+                .field("tokenizer.json")
+                .expected("BERT's normalizer, pre-tokenizer and WordPiece")
+                .hint("formats without attachments can't keep it"),
+        );
+    }
+    Ok(Description {
+        settings: settings.list,
+        vocabulary: tokenizer.vocabulary,
+        is_whole: settings.is_bert && (tokenizer.is_plain || !has_tokenizer),
+    })
+}
+
+/// The same of files that travel in another file. What can't be understood says nothing; the reason
+/// is given.
+pub(in super::super) fn describe_files(
+    attachments: &[Attachment],
+) -> (Description, Option<String>) {
+    let mut findings = Findings::default();
+    let files = Files::Attached(attachments);
+    let told = |f: &crate::Finding| format!("{}: {} {}", f.field, f.message, f.found);
+    let reason = |stop: Stop| match stop {
+        Stop::Broken(finding) => told(&finding),
+        Stop::Failed(error) => error.to_string(),
+    };
+    let (mut description, problem) = match read(&files, &mut findings) {
+        Ok(description) => (description, findings.first_error().map(told)),
+        // A vocabulary does not need the other files.
+        Err(stop) => {
+            let vocabulary = tokenizer::read(&files, &mut findings).ok();
+            let vocabulary = vocabulary.and_then(|t| t.vocabulary);
+            (Description { vocabulary, ..Description::default() }, Some(reason(stop)))
+        }
+    };
+    // Without a configuration there is no model to describe.
+    if !files.has("config.json") {
+        description.settings.clear();
+    }
+    (description, problem)
+}

@@ -1,0 +1,86 @@
+//! MCF `.mcf`: a container for quantized models.
+//!
+//! See docs/formats/mcf.md.
+
+mod carry;
+mod index;
+mod layout;
+mod model_info;
+mod quant_info;
+mod read;
+mod rules;
+mod write;
+
+use super::{Format, FormatInfo, Stop};
+use crate::model::{Container, Holds, Keeps, Plan, Scaled, Scaling};
+use crate::wire::Findings;
+use crate::{Error, Input, OptionSpec, Options};
+use weighbridge_codec::DType;
+
+pub(super) struct Mcf;
+
+static INFO: FormatInfo = FormatInfo {
+    id: "mcf",
+    name: "MCF .mcf",
+    summary: "quantized weights of a model with its configuration and tokenizer files",
+    extensions: &["mcf"],
+    magic: &layout::MAGIC,
+    writes: true,
+    holds: Holds {
+        dtypes: layout::DTYPES,
+        scaled: holds_scaled,
+        blockwise: true,
+        rank: (0, 64),
+        empty: false,
+        single: false,
+        metadata: Keeps::Text,
+        sizevars: false,
+        vocabulary: true,
+        attachments: true,
+        declared: |_| false,
+        records: false,
+    },
+    options: &[OptionSpec {
+        name: "dedup",
+        value: "",
+        choices: &[],
+        help: "MCF: store tensors with the same content once",
+        reading: false,
+    }],
+    rules: rules::RULES,
+    declarations: false,
+};
+
+/// One scale for the whole tensor, and codes of eight or four bits.
+fn holds_scaled(scaled: &Scaled) -> bool {
+    let one = match &scaled.scaling {
+        Scaling::Affine { axis, scales, zero_points } => {
+            let zero = zero_points.as_ref().and_then(|z| z.first()).copied().unwrap_or(0);
+            // Beyond that f32 has no room for every whole number.
+            axis.is_none()
+                && zero.unsigned_abs() < 1 << 23
+                && matches!(**scales, [s] if s.is_finite())
+        }
+        Scaling::Offset { scale, zero } => scale.is_finite() && zero.is_finite(),
+        Scaling::Divisor(_) => false,
+    };
+    one && matches!(scaled.codes, DType::I8 | DType::I4)
+}
+
+impl Format for Mcf {
+    fn info(&self) -> &'static FormatInfo {
+        &INFO
+    }
+
+    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
+        read::read(input, findings)
+    }
+
+    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
+        rules::check(container, input, findings);
+    }
+
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(container, options, &INFO)
+    }
+}

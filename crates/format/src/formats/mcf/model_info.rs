@@ -1,0 +1,227 @@
+//! The ModelInfo section: fixed numbers, two names, and a list of keys with values.
+
+use super::layout::SECTION_ALIGNMENT;
+use super::rules::{KEY_TWICE, MODEL_INFO, RESERVED, SECTION_VERSION};
+use crate::source::{Source, View};
+use crate::wire::{Cursor, Finding, Findings, Span, align_up, put_u32, put_u64};
+use std::collections::HashSet;
+
+/// The part of fixed size.
+const FIXED: u64 = 88;
+const ENTRY: u64 = 24;
+
+/// Places in [`ModelInfo::numbers`].
+pub(super) const ARCH: usize = 0;
+pub(super) const ROPE_TYPE: usize = 9;
+
+#[derive(Debug, Default)]
+pub(super) struct ModelInfo {
+    /// arch, a pad, then the counts, then rope_type.
+    pub numbers: [u32; 10],
+    pub rope_freq_base: f32,
+    pub rope_scale: f32,
+    pub model_name: Option<String>,
+    pub base_model: Option<String>,
+    pub entries: Vec<(String, Entry)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    U32(u32),
+    F32(f32),
+    /// A text or other bytes.
+    Bytes(View),
+}
+
+pub(super) fn read(
+    source: &Source,
+    span: Span,
+    findings: &mut Findings,
+) -> Result<ModelInfo, Box<Finding>> {
+    let file = source.bytes();
+    let mut c = Cursor::new(file, span.clone(), MODEL_INFO);
+    let (version, flags) = (c.u32("ModelInfo.version")?, c.u32("ModelInfo.flags")?);
+    if version != 1 {
+        let finding = SECTION_VERSION.at(span.start..span.start + 4).field("ModelInfo.version");
+        return Err(Box::new(finding.expected(1).found(version)));
+    }
+    let mut info = ModelInfo::default();
+    for number in &mut info.numbers {
+        *number = c.u32("ModelInfo")?;
+    }
+    info.rope_freq_base = f32::from_bits(c.u32("ModelInfo.rope_freq_base")?);
+    info.rope_scale = f32::from_bits(c.u32("ModelInfo.rope_scale")?);
+    let names = [c.u64("ModelInfo.model_name_off")?, c.u64("ModelInfo.base_model_off")?];
+    let (count, pad) = (c.u32("ModelInfo.kv_count")?, c.u32("ModelInfo")?);
+    let table = c.u64("ModelInfo.kv_off")?;
+    for (at, value) in [(4, flags), (12, info.numbers[1]), (76, pad)] {
+        let at = span.start + at;
+        if value != 0 {
+            findings.push(RESERVED.at(at..at + 4).field("ModelInfo").expected(0).found(value));
+        }
+    }
+    // Overlapping strings could make a small file large.
+    let mut strings = Strings { source, span: span.clone(), left: span.end - span.start };
+    info.model_name = strings.name(names[0], "ModelInfo.model_name")?;
+    info.base_model = strings.name(names[1], "ModelInfo.base_model")?;
+    let room = span.end - span.start;
+    let size = u64::from(count) * ENTRY;
+    if count > 0 && (table < FIXED || table.checked_add(size).is_none_or(|end| end > room)) {
+        let finding = MODEL_INFO.at(span.start + 72..span.start + 88).field("ModelInfo.kv_off");
+        let expected = format!("{size} bytes within 88..{room}");
+        return Err(Box::new(finding.expected(expected).found(table)));
+    }
+    let mut keys = HashSet::new();
+    let mut c = Cursor::new(file, span.start.saturating_add(table)..span.end, MODEL_INFO);
+    for _ in 0..count {
+        let at = c.position();
+        let (key, kind) = (c.u64("kv.key_off")?, c.u32("kv.type")?);
+        let (pad, value) = (c.u32("kv")?, c.u64("kv.value_off")?);
+        let (key, entry) = strings.entry(at, key, kind, value)?;
+        if pad != 0 {
+            findings.push(RESERVED.at(at + 12..at + 16).field(&key).expected(0).found(pad));
+        }
+        if !keys.insert(key.clone()) {
+            return Err(Box::new(KEY_TWICE.at(at..at + ENTRY).field(format!("{key:?}"))));
+        }
+        info.entries.push((key, entry));
+    }
+    Ok(info)
+}
+
+/// Reads strings of a section, as many bytes as it has and no more.
+struct Strings<'a> {
+    source: &'a Source,
+    span: Span,
+    left: u64,
+}
+
+impl Strings<'_> {
+    /// The place of `n` bytes at an offset in the section.
+    fn place(&mut self, offset: u64, n: u64, field: &str) -> Result<Span, Box<Finding>> {
+        let start = self.span.start.checked_add(offset).filter(|s| *s <= self.span.end);
+        let end = start.and_then(|s| s.checked_add(n)).filter(|e| *e <= self.span.end);
+        match (start, end, self.left.checked_sub(n)) {
+            (Some(start), Some(end), Some(left)) if offset >= FIXED => {
+                self.left = left;
+                Ok(start..end)
+            }
+            _ => Err(Box::new(
+                MODEL_INFO
+                    .at(self.span.clone())
+                    .field(field)
+                    .expected(format!("within 88..{}", self.span.end - self.span.start))
+                    .found(format!("{n} bytes at {offset}")),
+            )),
+        }
+    }
+
+    fn word(&mut self, offset: u64, field: &str) -> Result<u32, Box<Finding>> {
+        let span = self.place(offset, 4, field)?;
+        Cursor::new(self.source.bytes(), span, MODEL_INFO).u32(field)
+    }
+
+    fn bytes(&mut self, offset: u64, field: &str) -> Result<View, Box<Finding>> {
+        let n = self.word(offset, field)?;
+        let span = self.place(offset.saturating_add(4), n.into(), field)?;
+        let outside = || Box::new(MODEL_INFO.at(span.clone()).field(field));
+        self.source.view(span.clone()).ok_or_else(outside)
+    }
+
+    fn text(&mut self, offset: u64, field: &str) -> Result<String, Box<Finding>> {
+        let bytes = self.bytes(offset, field)?;
+        let text = std::str::from_utf8(&bytes).map(str::to_owned);
+        text.map_err(|_| Box::new(MODEL_INFO.at(bytes.span()).field(field).expected("UTF-8 text")))
+    }
+
+    fn name(&mut self, offset: u64, field: &str) -> Result<Option<String>, Box<Finding>> {
+        if offset == 0 { Ok(None) } else { self.text(offset, field).map(Some) }
+    }
+
+    fn entry(
+        &mut self,
+        at: u64,
+        key: u64,
+        kind: u32,
+        value: u64,
+    ) -> Result<(String, Entry), Box<Finding>> {
+        let key = self.text(key, "kv.key")?;
+        let entry = match kind {
+            1 => Entry::U32(self.word(value, &key)?),
+            2 => Entry::F32(f32::from_bits(self.word(value, &key)?)),
+            3 => Entry::Bytes(self.bytes(value, &key)?),
+            _ => {
+                let finding = MODEL_INFO.at(at + 8..at + 12).field(format!("type of {key:?}"));
+                return Err(Box::new(finding.expected("1, 2 or 3").found(kind)));
+            }
+        };
+        Ok((key, entry))
+    }
+}
+
+/// The section as the reference writer lays it out: names, then each key with its value, then the
+/// table. Entries are sorted by key.
+pub(super) fn to_bytes(info: &ModelInfo) -> Vec<u8> {
+    let mut heap = Heap(Vec::new());
+    let name = |heap: &mut Heap, name: &Option<String>| {
+        name.as_ref().map_or(0, |text| heap.string(text.as_bytes()))
+    };
+    let names = [name(&mut heap, &info.model_name), name(&mut heap, &info.base_model)];
+    let mut entries: Vec<_> = info.entries.iter().collect();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut table = Vec::new();
+    for (key, entry) in &entries {
+        put_u64(&mut table, heap.string(key.as_bytes()));
+        let (kind, value) = match entry {
+            Entry::U32(v) => (1, heap.word(*v)),
+            Entry::F32(v) => (2, heap.word(v.to_bits())),
+            Entry::Bytes(bytes) => (3, heap.string(bytes)),
+        };
+        put_u32(&mut table, kind);
+        put_u32(&mut table, 0);
+        put_u64(&mut table, value);
+    }
+    let table_at = if entries.is_empty() { 0 } else { heap.position() };
+    let mut out = Vec::new();
+    put_u32(&mut out, 1);
+    put_u32(&mut out, 0);
+    info.numbers.iter().for_each(|n| put_u32(&mut out, *n));
+    put_u32(&mut out, info.rope_freq_base.to_bits());
+    put_u32(&mut out, info.rope_scale.to_bits());
+    names.iter().for_each(|at| put_u64(&mut out, *at));
+    put_u32(&mut out, u32::try_from(entries.len()).unwrap_or(u32::MAX));
+    put_u32(&mut out, 0);
+    put_u64(&mut out, table_at);
+    out.extend_from_slice(&heap.0);
+    out.extend_from_slice(&table);
+    out
+}
+
+/// What stands behind the fixed part; every value begins at a multiple of eight.
+struct Heap(Vec<u8>);
+
+impl Heap {
+    fn position(&self) -> u64 {
+        FIXED + self.0.len() as u64
+    }
+
+    fn word(&mut self, value: u32) -> u64 {
+        let at = self.position();
+        put_u32(&mut self.0, value);
+        self.align();
+        at
+    }
+
+    fn string(&mut self, bytes: &[u8]) -> u64 {
+        let at = self.position();
+        put_u32(&mut self.0, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.0.extend_from_slice(bytes);
+        self.align();
+        at
+    }
+
+    fn align(&mut self) {
+        let size = align_up(self.0.len() as u64, SECTION_ALIGNMENT).map_or(0, crate::wire::to_len);
+        self.0.resize(size, 0);
+    }
+}

@@ -1,0 +1,351 @@
+//! Bytes to container.
+
+use super::super::{Stop, hf};
+use super::index::Entry;
+use super::layout::{self, Header, Kind, Section, section_name};
+use super::quant_info::{ACTIVATIONS, Record};
+use super::rules::*;
+use super::{carry, index, model_info, quant_info};
+use crate::Input;
+use crate::model::{Attachment, Blockwise, Container, Dialect, Encoding, Scaled, Scaling, Tensor};
+use crate::source::{Source, View};
+use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel};
+use serde_json::json;
+use std::collections::HashSet;
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
+    let source = &input.source;
+    let file = source.bytes();
+    let header = Header::parse(file, findings)?;
+    let sections = read_directory(file, &header)?;
+    let span_of = |kind: u32| sections.iter().find(|s| s.kind == kind).map(|s| s.span.clone());
+    let mut regions = Regions::default();
+    regions.add(0..header.size.into(), What::Structure("header"));
+    regions.add(header.directory.clone(), What::Structure("section directory"));
+    for s in sections.iter().filter(|s| s.kind != layout::TENSOR_DATA) {
+        regions.add(s.span.clone(), What::Structure(section_name(s.kind)));
+    }
+    let mut container = Container {
+        format: "mcf",
+        layout: format!("version {}.{}", layout::MAJOR, header.minor),
+        dialect: dialect(&sections),
+        size: source.len(),
+        ..Container::default()
+    };
+    if let Some(span) = span_of(layout::TENSOR_INDEX) {
+        let entries = index::read(file, span, findings)?;
+        let data = span_of(layout::TENSOR_DATA).unwrap_or(0..0);
+        let records = match span_of(layout::QUANT_INFO) {
+            Some(span) => {
+                let kinds: Vec<_> = entries.iter().map(|e| (e.kind, e.name.as_str())).collect();
+                quant_info::read(file, span, &kinds, findings)?
+            }
+            None => Default::default(),
+        };
+        if header.flags & layout::ALIGNED == 0
+            && entries.iter().any(|e| matches!(e.kind, Kind::Blocks(_)))
+        {
+            findings.push(
+                FLAG.at(32..40).field("header.flags").expected("bit 0 set").found(header.flags),
+            );
+        }
+        let mut reader =
+            Payloads { source, data, findings, regions: &mut regions, container: &mut container };
+        for (i, entry) in entries.iter().enumerate() {
+            let record = u32::try_from(i).ok().and_then(|i| records.get(&i));
+            reader.tensor(i, entry, record)?;
+        }
+    }
+    if let Some((a, b)) = regions.finish(source.len(), layout::PAYLOAD_ALIGNMENT) {
+        let name = |what: What| match what {
+            What::Tensor(i) | What::Scales(i) => format!("{:?}", container.tensors[i].name),
+            other => format!("{other:?}"),
+        };
+        let field = format!("{} and {}", name(a.what), name(b.what));
+        let finding = PAYLOAD_OVERLAP.at(b.span.start..b.span.end.min(a.span.end)).field(field);
+        findings.push(finding.expected("separate ranges, or the same one"));
+    }
+    container.regions = regions;
+    if let Some(span) = span_of(layout::MODEL_INFO) {
+        carry::from_model_info(model_info::read(source, span, findings)?, &mut container);
+    }
+    read_files(source, &sections, &mut container, findings)?;
+    Ok(container)
+}
+
+fn read_directory(file: &[u8], header: &Header) -> Result<Vec<Section>, Box<Finding>> {
+    let size = file.len() as u64;
+    let mut c = Cursor::new(file, header.directory.clone(), CUT_SHORT);
+    let mut list: Vec<Section> = Vec::new();
+    let mut seen = HashSet::new();
+    while c.remaining() > 0 {
+        let at = c.position();
+        let (kind, version) = (c.u32("section.type")?, c.u32("section.version")?);
+        let (offset, length) = (c.u64("section.offset")?, c.u64("section.size")?);
+        let field = format!("section {kind:#06x} ({})", section_name(kind));
+        let end = offset.checked_add(length).filter(|end| *end <= size);
+        let aligned = offset.is_multiple_of(layout::SECTION_ALIGNMENT);
+        let Some(end) = end.filter(|_| aligned && offset >= header.size.into()) else {
+            let finding = SECTION.at(at + 8..at + 24).field(field);
+            let expected = format!("a multiple of 8, within {:#x}..{size:#x}", header.size);
+            let found = format!("{length} bytes at {offset:#x}");
+            return Err(Box::new(
+                finding.expected(expected).found(found).hint("the file may be cut short"),
+            ));
+        };
+        if !seen.insert(kind) {
+            return Err(Box::new(SECTION_TWICE.at(at..at + 4).field(field)));
+        }
+        if version != 1 && kind <= layout::TENSOR_DATA {
+            let finding = SECTION_VERSION.at(at + 4..at + 8).field(field);
+            return Err(Box::new(finding.expected(1).found(version)));
+        }
+        list.push(Section { kind, version, span: offset..end });
+    }
+    let mut spans: Vec<_> = list.iter().map(|s| (s.span.clone(), section_name(s.kind))).collect();
+    spans.push((header.directory.clone(), "section directory"));
+    spans.retain(|(span, _)| !span.is_empty());
+    spans.sort_by_key(|(span, _)| span.start);
+    if let Some(pair) = spans.windows(2).find(|w| w[0].0.end > w[1].0.start) {
+        let finding = SECTION_OVERLAP.at(pair[1].0.start..pair[0].0.end);
+        return Err(Box::new(finding.field(format!("{} and {}", pair[0].1, pair[1].1))));
+    }
+    Ok(list)
+}
+
+/// The order of the sections in the file, and the versions that are not 1.
+fn dialect(sections: &[Section]) -> Dialect {
+    let mut by_place: Vec<_> = sections.iter().collect();
+    by_place.sort_by_key(|s| (s.span.start, s.span.end));
+    let mut dialect = Dialect::new();
+    dialect.insert("order".into(), by_place.iter().map(|s| s.kind).collect());
+    let odd = by_place.iter().filter(|s| s.version != 1);
+    let versions: Dialect = odd.map(|s| (s.kind.to_string(), s.version.into())).collect();
+    if !versions.is_empty() {
+        dialect.insert("versions".into(), versions.into());
+    }
+    dialect
+}
+
+/// Resources and sections of unknown types, and what the files say.
+fn read_files(
+    source: &Source,
+    sections: &[Section],
+    container: &mut Container,
+    findings: &mut Findings,
+) -> Result<(), Box<Finding>> {
+    for s in sections.iter().filter(|s| !(1..=layout::TENSOR_DATA).contains(&s.kind)) {
+        let known = layout::RESOURCES.iter().find(|(kind, _)| *kind == s.kind);
+        let name = known.map_or_else(|| carry::section_name(s.kind), |(_, n)| (*n).to_owned());
+        if container.attachments.iter().any(|a| a.name == name) {
+            return Err(Box::new(KEY_TWICE.at(s.span.clone()).field(format!("file {name:?}"))));
+        }
+        let data = source.view(s.span.clone()).ok_or_else(|| SECTION.at(s.span.clone()))?;
+        container.attachments.push(Attachment { name, data, described: false });
+    }
+    let (description, problem) = hf::describe_files(&container.attachments);
+    if let Some(problem) = problem {
+        let finding = RESOURCE.at(0..0).field(problem);
+        findings.push(finding.hint("what the files say about the model is not used"));
+    }
+    for (key, text) in description.settings {
+        if !container.metadata.iter().any(|(k, _)| k == key) {
+            container.set_text(key, text);
+        }
+    }
+    container.vocabulary = description.vocabulary;
+    for a in &mut container.attachments {
+        a.described |= description.is_whole && !carry::is_section(&a.name);
+    }
+    Ok(())
+}
+
+struct Payloads<'a> {
+    source: &'a Source,
+    /// Where the TensorData section is.
+    data: Span,
+    findings: &'a mut Findings,
+    regions: &'a mut Regions,
+    container: &'a mut Container,
+}
+
+impl Payloads<'_> {
+    fn tensor(&mut self, i: usize, entry: &Entry, record: Option<&Record>) -> Result<(), Stop> {
+        let field =
+            || format!("tensor {:?} ({}, {:?})", entry.name, entry.kind.name(), entry.shape);
+        let end = entry.data.checked_add(entry.size);
+        let end = end.filter(|end| entry.data >= self.data.start && *end <= self.data.end);
+        let end = end.ok_or_else(|| {
+            PAYLOAD
+                .at(entry.span.start + 24..entry.span.end)
+                .field(field())
+                .expected(format!("within {:#x}..{:#x}", self.data.start, self.data.end))
+                .found(format!("{} bytes at {:#x}", entry.size, entry.data))
+                .hint("the file may be cut short")
+        })?;
+        let span = entry.data..end;
+        if !entry.data.is_multiple_of(layout::PAYLOAD_ALIGNMENT) {
+            let is_blocks = matches!(entry.kind, Kind::Blocks(_));
+            let rule = if is_blocks { BLOCKS_MISALIGNED } else { MISALIGNED };
+            let finding = rule.at(span.clone()).field(field());
+            self.findings
+                .push(finding.expected("a multiple of 64").found(format!("{:#x}", entry.data)));
+        }
+        let (encoding, front) = match entry.kind {
+            Kind::Plain(dtype) => {
+                self.check_size(
+                    entry,
+                    numel(&entry.shape).and_then(|n| dtype.byte_len(n)),
+                    &field,
+                )?;
+                (Encoding::Plain(dtype), 0)
+            }
+            Kind::Whole(codes) => self.whole(entry, codes, record, &field)?,
+            Kind::Blocks(method) => {
+                if entry.shape.len() != 2 {
+                    let finding = RANK.at(entry.span.start + 12..entry.span.start + 16);
+                    let found = format!("{} dimensions", entry.shape.len());
+                    return Err(finding
+                        .field(field())
+                        .expected("2 dimensions")
+                        .found(found)
+                        .into());
+                }
+                let layout = Blockwise::layout(method, &entry.shape);
+                self.check_size(entry, layout.map(|l| l.size), &field)?;
+                let front = layout.map_or(0, |l| l.codes);
+                let scales = self.view(entry.data..entry.data + front)?;
+                (Encoding::Blockwise(Arc::new(Blockwise { method, scales })), front)
+            }
+        };
+        match record {
+            Some(record) => {
+                let bits = json!([record.clips.0.to_bits(), record.clips.1.to_bits()]);
+                self.remember("clips", &entry.name, bits);
+            }
+            None if !matches!(entry.kind, Kind::Plain(_)) => {
+                self.findings.push(NO_RECORD.at(entry.span.clone()).field(field()));
+            }
+            None => {}
+        }
+        self.regions.add(entry.data..entry.data + front, What::Scales(i));
+        self.regions.add(entry.data + front..span.end, What::Tensor(i));
+        let view = self.view(entry.data + front..span.end)?;
+        let tensor = Tensor::stored(entry.name.clone(), encoding, entry.shape.clone(), view);
+        self.container.tensors.push(tensor);
+        Ok(())
+    }
+
+    /// Integers with one scale: the encoding, and how many bytes stand before the codes.
+    fn whole(
+        &mut self,
+        entry: &Entry,
+        codes: DType,
+        record: Option<&Record>,
+        field: &dyn Fn() -> String,
+    ) -> Result<(Encoding, u64), Stop> {
+        let bytes = numel(&entry.shape).and_then(|n| codes.byte_len(n));
+        if bytes == Some(entry.size) {
+            let finding = NO_SCALE.at(entry.data..entry.data + entry.size).field(field());
+            self.findings.push(
+                finding
+                    .expected(format!("{} bytes with a scale", entry.size.saturating_add(64)))
+                    .found(format!("{} bytes", entry.size))
+                    .hint("the codes can be looked at and carried, not turned into values"),
+            );
+            let note = format!(
+                "tensor {:?} has codes without a scale: they are kept as they are",
+                entry.name
+            );
+            self.container.notes.push(note);
+            self.remember("unscaled", &entry.name, true.into());
+            // The packer that writes such tensors stores four-bit codes with 8 added.
+            let raw = if codes == DType::I4 { DType::U4 } else { codes };
+            return Ok((Encoding::Plain(raw), 0));
+        }
+        let with = |front: u64| bytes.and_then(|b| b.checked_add(front));
+        let asymmetric = match record {
+            Some(record) => record.domain == ACTIVATIONS,
+            None => with(2 * layout::PAYLOAD_ALIGNMENT) == Some(entry.size),
+        };
+        let front = layout::PAYLOAD_ALIGNMENT * if asymmetric { 2 } else { 1 };
+        self.check_size(entry, with(front), field)?;
+        let mut c =
+            Cursor::new(self.source.bytes(), entry.data..entry.data + entry.size, CUT_SHORT);
+        let mut word = |rest: u64| -> Result<(f32, bool), Box<Finding>> {
+            let bits = c.u32("scale")?;
+            Ok((f32::from_bits(bits), c.take(rest, "padding")?.iter().all(|&b| b == 0)))
+        };
+        let (scale, mut clean) = word(60)?;
+        let mut zero = None;
+        if asymmetric {
+            let (value, is_clean) = word(60)?;
+            clean &= is_clean;
+            zero = Some(value);
+        }
+        let place = entry.data..entry.data + front;
+        if !clean {
+            self.findings.push(PADDING.at(place.clone()).field(field()).expected("zeros"));
+        }
+        if !(scale.is_finite() && zero.is_none_or(f32::is_finite)) {
+            let finding = SCALE.at(place).field(field()).expected("finite numbers");
+            self.findings.push(finding.found(format!("{scale}, {zero:?}")));
+        }
+        let scaling = scaling(scale, zero);
+        Ok((Encoding::Scaled(Arc::new(Scaled { codes, scaling })), front))
+    }
+
+    fn check_size(
+        &self,
+        entry: &Entry,
+        expected: Option<u64>,
+        field: &dyn Fn() -> String,
+    ) -> Result<(), Box<Finding>> {
+        if expected == Some(entry.size) {
+            return Ok(());
+        }
+        let expected =
+            expected.map_or("a size that is possible".to_owned(), |n| format!("{n} bytes"));
+        Err(Box::new(
+            PAYLOAD_SIZE
+                .at(entry.data..entry.data + entry.size)
+                .field(field())
+                .expected(expected)
+                .found(format!("{} bytes", entry.size))
+                .hint("the file may be cut short; compare its size with the source it was copied from"),
+        ))
+    }
+
+    fn view(&self, span: Span) -> Result<View, Box<Finding>> {
+        self.source.view(span.clone()).ok_or_else(|| Box::new(CUT_SHORT.at(span)))
+    }
+
+    /// Keeps a fact about a tensor that only MCF knows.
+    fn remember(&mut self, what: &str, tensor: &str, fact: serde_json::Value) {
+        let list = self.container.dialect.entry(what).or_insert_with(|| json!({}));
+        if let Some(list) = list.as_object_mut() {
+            list.insert(tensor.to_owned(), fact);
+        }
+    }
+}
+
+/// `value = scale * (code - zero)`. A zero point that is a small whole number is the same for
+/// integers and for f32.
+fn scaling(scale: f32, zero: Option<f32>) -> Scaling {
+    const EXACT: f32 = 8_388_608.0;
+    #[allow(clippy::cast_possible_truncation)]
+    let whole = |z: f32| {
+        (z.abs() < EXACT && (z as i32 as f32).to_bits() == z.to_bits()).then_some(z as i32)
+    };
+    match zero {
+        None => Scaling::Affine { axis: None, scales: vec![scale], zero_points: None },
+        Some(zero) => match whole(zero) {
+            Some(z) => {
+                Scaling::Affine { axis: None, scales: vec![scale], zero_points: Some(vec![z]) }
+            }
+            None => Scaling::Offset { scale, zero },
+        },
+    }
+}

@@ -1,0 +1,186 @@
+//! The numbered rules, and the checks that need the data.
+
+use super::super::values::{check_finite, check_padding, map_all};
+use super::{carry, write};
+use crate::model::{Container, Encoding, Piece, Scaled, Scaling, Tensor};
+use crate::wire::{Finding, Findings, to_len};
+use crate::{Input, Options, rules};
+use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER};
+use weighbridge_codec::{DType, scan};
+
+rules! {
+    CUT_SHORT "MCF-01" Error "the file ends too early";
+    VERSION "MCF-02" Error "unknown major version";
+    HEADER_SIZE "MCF-03" Error "header_size is impossible";
+    FILE_SIZE "MCF-04" Error "file_size is not the file's size";
+    DIRECTORY "MCF-05" Error "the section directory lies outside the file, or is empty";
+    SECTION "MCF-06" Error "a section is misaligned or lies outside the file";
+    SECTION_OVERLAP "MCF-07" Error "two sections overlap, or one covers the header or the directory";
+    SECTION_TWICE "MCF-08" Error "a section type appears twice";
+    SECTION_VERSION "MCF-09" Error "unknown version of a section";
+    INDEX "MCF-10" Error "the tensor index is malformed";
+    NAME "MCF-11" Error "a tensor's name is empty, no UTF-8 text, or lies outside the strings";
+    PAYLOAD_SIZE "MCF-12" Error "tensor payload has the wrong size";
+    NAME_TWICE "MCF-13" Error "two tensors have the same name";
+    TYPE "MCF-14" Error "unknown tensor type";
+    DIMENSIONS "MCF-15" Error "dimensions lie outside their table, are zero, or overflow";
+    RANK "MCF-16" Error "blocks are for matrices only";
+    PAYLOAD "MCF-17" Error "a payload lies outside TensorData";
+    PAYLOAD_OVERLAP "MCF-18" Error "two payloads overlap without being the same";
+    BLOCKS_MISALIGNED "MCF-19" Error "a payload of blocks does not begin at a multiple of 64";
+    MISALIGNED "MCF-20" Warning "a payload does not begin at a multiple of 64";
+    FLAG "MCF-21" Error "there are payloads of blocks, but the aligned flag is not set";
+    SORTED "MCF-22" Error "the index says it is sorted by name, but is not";
+    RESERVED "MCF-23" Error "reserved bytes are not zero";
+    QUANT_INFO "MCF-24" Error "QuantInfo has not the size that its number of records needs";
+    RECORD_TENSOR "MCF-25" Error "a record is about a tensor that is not there or not quantized";
+    RECORD_TWICE "MCF-26" Error "two records are about the same tensor";
+    RECORD_METHOD "MCF-27" Error "a record's method is not the tensor's type";
+    RECORD_BLOCKS "MCF-28" Error "a record has the wrong block sizes";
+    RECORD_DOMAIN "MCF-29" Error "a record's domain is unknown, or not allowed for its method";
+    RECORD_CLIPS "MCF-30" Error "a record's bounds are not finite, or the wrong way round";
+    NO_RECORD "MCF-31" Warning "a quantized tensor has no QuantInfo record";
+    NO_SCALE "MCF-32" Warning "integers without a scale region: the values are not known";
+    SHARE "MCF-33" Error "a sub-scale is above 63";
+    MOST_NEGATIVE "MCF-34" Error "the most negative code is used";
+    SCALE "MCF-35" Error "a scale or zero point is not a finite number";
+    ROW_END "MCF-36" Error "codes behind the end of a row are not zero";
+    PADDING "MCF-37" Warning "padding is not zero";
+    MODEL_INFO "MCF-38" Error "ModelInfo is malformed";
+    KEY_TWICE "MCF-39" Error "a key or a file appears twice";
+    PATH "MCF-40" Error "a file's path is not relative, or leads out of its folder";
+    RESOURCE "MCF-41" Warning "a file is not what its name says";
+    NOT_FINITE "MCF-42" Warning "a value is not a finite number";
+    ORDER "MCF-43" Warning "parts are not in their usual places";
+}
+
+pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
+    let file = input.source.bytes();
+    check_padding(container, file, PADDING, findings);
+    let bytes = container.tensors.iter().filter_map(|t| t.view().map(|v| v.len() as u64)).sum();
+    let tensors: Vec<_> = container.tensors.iter().collect();
+    for found in map_all(tensors, bytes, check_codes) {
+        found.into_iter().for_each(|f| findings.push(f));
+    }
+    check_finite(container, NOT_FINITE, findings);
+    for a in &container.attachments {
+        if !carry::is_section(&a.name) && !crate::source::is_inside(&a.name) {
+            let finding = PATH.at(a.data.span()).field(format!("file {:?}", a.name));
+            findings.push(finding.expected("a relative path without .."));
+        }
+    }
+    check_places(container, file, findings);
+}
+
+/// The first bad scale, share and code of each kind in a tensor.
+fn check_codes(tensor: &Tensor) -> Vec<Finding> {
+    match (&tensor.encoding, tensor.view()) {
+        (Encoding::Scaled(scaled), Some(codes)) => check_whole(tensor, scaled, codes),
+        (Encoding::Blockwise(_), Some(_)) => check_blocks(tensor),
+        _ => Vec::new(),
+    }
+}
+
+fn check_whole(tensor: &Tensor, scaled: &Scaled, codes: &crate::View) -> Vec<Finding> {
+    let field = || format!("tensor {:?}", tensor.name);
+    let mut found = Vec::new();
+    let span = codes.span();
+    let is_symmetric = matches!(&scaled.scaling, Scaling::Affine { zero_points: None, .. });
+    if let Some(i) = carry::first_most_negative(scaled.codes, codes).filter(|_| is_symmetric) {
+        let at = span.start + i as u64;
+        found.push(MOST_NEGATIVE.at(at..at + 1).field(field()));
+    }
+    let unused = tensor.count() % 2 == 1 && scaled.codes == DType::I4;
+    if unused && codes.last().is_some_and(|b| b >> 4 != 0) {
+        found.push(ROW_END.at(span.end - 1..span.end).field(field()).expected("a nibble of 0"));
+    }
+    found
+}
+
+fn check_blocks(tensor: &Tensor) -> Vec<Finding> {
+    let (Encoding::Blockwise(blockwise), Some(codes)) = (&tensor.encoding, tensor.view()) else {
+        return Vec::new();
+    };
+    let Some(rows) = blockwise.rows(&tensor.shape, codes) else { return Vec::new() };
+    let layout = rows.layout;
+    let most_negative = -layout.method.largest_code() - 1;
+    let (front, data) = (blockwise.scales.span().start, codes.span().start);
+    let mut found: [Option<Finding>; 5] = [const { None }; 5];
+    let note = |slot: &mut Option<Finding>, make: &dyn Fn() -> Finding| {
+        if slot.is_none() {
+            *slot = Some(make().field(format!("tensor {:?}", tensor.name)));
+        }
+    };
+    for gap in
+        [layout.scales_size()..layout.shares, layout.shares + layout.shares_size()..layout.codes]
+    {
+        let bytes = blockwise.scales.get(to_len(gap.start)..to_len(gap.end)).unwrap_or_default();
+        if let Some(i) = scan::first_non_zero(bytes) {
+            let at = front + gap.start + i as u64;
+            note(&mut found[0], &|| PADDING.at(at..at + 1).expected(0).found(bytes[i]));
+        }
+    }
+    for index in 0..layout.rows {
+        let row = rows.row(index);
+        for block in 0..to_len(layout.blocks_per_row) {
+            let place = index * layout.blocks_per_row + block as u64;
+            if let Some(&share) = row.shares.get(block).filter(|s| **s > 63) {
+                let at = front + layout.shares + place;
+                note(&mut found[1], &|| SHARE.at(at..at + 1).expected("0 to 63").found(share));
+            }
+            let per_scale = if layout.method.has_super_blocks() { BLOCKS_PER_SUPER } else { 1 };
+            let scale = row.block_scale(block);
+            if !scale.is_finite() {
+                let at = front + 2 * (index * layout.scales_per_row + (block / per_scale) as u64);
+                note(&mut found[2], &|| SCALE.at(at..at + 2).expected("a number").found(scale));
+            }
+            let codes = row.block_codes(block);
+            let size = layout.method.block_bytes() as u64;
+            let span = data + place * size..data + (place + 1) * size;
+            if let Some(i) = codes.iter().position(|&c| c == most_negative) {
+                let index = index * layout.cols + (block * BLOCK + i) as u64;
+                note(&mut found[3], &|| {
+                    let expected = format!("{} to {}", most_negative + 1, -(most_negative + 1));
+                    let text = format!("{most_negative} at index {index}");
+                    MOST_NEGATIVE.at(span.clone()).expected(expected).found(text)
+                });
+            }
+            let used = BLOCK.min(row.cols - block * BLOCK);
+            if let Some(code) = codes[used..].iter().find(|&&c| c != 0) {
+                note(&mut found[4], &|| ROW_END.at(span.clone()).expected(0).found(code));
+            }
+        }
+    }
+    found.into_iter().flatten().collect()
+}
+
+/// Whether the same bytes would be written again: without that, going through another format and
+/// back changes the file.
+fn check_places(container: &Container, file: &[u8], findings: &mut Findings) {
+    let Ok(plan) = write::plan(container, &Options::default(), &super::INFO) else { return };
+    let pieces = plan.files.iter().flat_map(|f| &f.pieces);
+    let mut at = 0;
+    for piece in pieces {
+        let end = at + piece.len();
+        let there = file.get(to_len(at)..to_len(end));
+        let same = match piece {
+            Piece::Bytes(bytes) => there == Some(bytes),
+            Piece::Zeros(_) => there.is_some_and(|b| scan::first_non_zero(b).is_none()),
+            // Payloads are where the index says; that is compared above.
+            _ => there.is_some(),
+        };
+        if !same {
+            let finding = ORDER.at(at..end.min(file.len() as u64).max(at));
+            findings.push(
+                finding
+                    .expected("what the reference tools write")
+                    .hint("readable; converting writes the usual order"),
+            );
+            return;
+        }
+        at = end;
+    }
+    if at != file.len() as u64 {
+        findings.push(ORDER.at(at..file.len() as u64).expected("the end of the file"));
+    }
+}

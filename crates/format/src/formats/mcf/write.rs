@@ -1,0 +1,368 @@
+//! Container to planned bytes.
+
+use super::super::FormatInfo;
+use super::index::{self, Entry};
+use super::layout::{self, Header, Kind, section_name};
+use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
+use super::{carry, model_info};
+use crate::model::{
+    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, Scaling, SharedData, Tensor, fit,
+};
+use crate::source::View;
+use crate::wire::{align_up, put_u32, put_u64, to_len};
+use crate::{Error, Options};
+use std::collections::HashMap;
+use weighbridge_codec::DType;
+
+pub(super) fn plan(
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Plan, Error> {
+    let mut report = Report::default();
+    let full = carry::complete(container, &mut report)?;
+    let mut rest = full.clone();
+    for (key, _) in
+        full.metadata.iter().filter(|(k, v)| !carry::keeps(k, v) && v.as_text().is_some())
+    {
+        report.lose(format!("metadata {key:?}"), "keys that begin with file: are files");
+    }
+    rest.metadata.retain(|(k, v)| !carry::keeps(k, v) && v.as_text().is_none());
+    // Codes without a scale are bytes whose meaning the file doesn't say.
+    let unscaled = |name: &str| fact(container, "unscaled", name).is_some();
+    for tensor in rest.tensors.iter_mut().filter(|t| unscaled(&t.name)) {
+        tensor.encoding = Encoding::Plain(DType::U8);
+        tensor.shape = vec![tensor.view().map_or(0, |v| v.len() as u64)];
+    }
+    let mut placements = fit(&rest, &info.holds, options, &mut report)?;
+    placements.sort_by(|a, b| {
+        rest.tensors[a.tensor].name.as_bytes().cmp(rest.tensors[b.tensor].name.as_bytes())
+    });
+    let payloads: Vec<_> = placements
+        .iter()
+        .map(|p| {
+            let (tensor, shape) = (&rest.tensors[p.tensor], full.tensors[p.tensor].shape.clone());
+            let is_unscaled = unscaled(&tensor.name).then(|| &full.tensors[p.tensor].encoding);
+            Payload::new(container, tensor, shape, p, is_unscaled)
+        })
+        .collect();
+    let file = Assembly::new(&full, &payloads, options)?.write()?;
+    Ok(Plan::single(file, report))
+}
+
+/// A fact about a tensor that was read from an MCF file.
+fn fact<'a>(container: &'a Container, what: &str, tensor: &str) -> Option<&'a serde_json::Value> {
+    container.dialect_of("mcf")?.get(what)?.get(tensor)
+}
+
+/// A tensor as it is written.
+struct Payload<'a> {
+    tensor: &'a Tensor,
+    encoding: &'a Encoding,
+    kind: Kind,
+    shape: Vec<u64>,
+    /// What stands before the codes.
+    front: Option<View>,
+    /// Bytes of the data behind it.
+    bytes: u64,
+    record: Option<Record>,
+}
+
+impl<'a> Payload<'a> {
+    fn new(
+        container: &Container,
+        tensor: &'a Tensor,
+        shape: Vec<u64>,
+        placement: &'a Placement,
+        unscaled: Option<&Encoding>,
+    ) -> Self {
+        let encoding = &placement.encoding;
+        let (kind, front, domain) = match (unscaled, encoding) {
+            (Some(raw), _) => {
+                let codes = if raw.stored() == DType::U4 { DType::I4 } else { DType::I8 };
+                (Kind::Whole(codes), None, WEIGHTS)
+            }
+            (_, Encoding::Plain(dtype)) => (Kind::Plain(*dtype), None, WEIGHTS),
+            (_, Encoding::Blockwise(b)) => {
+                (Kind::Blocks(b.method), Some(b.scales.clone()), WEIGHTS)
+            }
+            (_, Encoding::Scaled(scaled)) => {
+                // Only codes with a zero point may be the most negative one.
+                let has_most_negative = || {
+                    let view = tensor.view().filter(|_| tensor.encoding == *encoding);
+                    view.is_some_and(|v| carry::first_most_negative(scaled.codes, v).is_some())
+                };
+                let (scale, zero) = scale_and_zero(&scaled.scaling);
+                let zero = zero.or_else(|| has_most_negative().then_some(0.0));
+                let domain = if zero.is_some() { ACTIVATIONS } else { WEIGHTS };
+                (Kind::Whole(scaled.codes), Some(whole_front(scale, zero)), domain)
+            }
+        };
+        let known = fact(container, "clips", &tensor.name).and_then(clips_of);
+        let needs_record =
+            !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
+        let record = needs_record.then(|| {
+            let clips = known.unwrap_or_else(|| derived_clips(tensor, encoding));
+            Record { tensor: 0, domain, clips }
+        });
+        Payload { tensor, encoding, kind, shape, front, bytes: placement.bytes, record }
+    }
+
+    fn front_len(&self) -> u64 {
+        self.front.as_ref().map_or(0, |v| v.len() as u64)
+    }
+}
+
+fn clips_of(fact: &serde_json::Value) -> Option<(f32, f32)> {
+    let bits = |i: usize| Some(f32::from_bits(u32::try_from(fact.get(i)?.as_u64()?).ok()?));
+    Some((bits(0)?, bits(1)?))
+}
+
+fn scale_and_zero(scaling: &Scaling) -> (f32, Option<f32>) {
+    match scaling {
+        Scaling::Offset { scale, zero } => (*scale, Some(*zero)),
+        Scaling::Affine { scales, zero_points, .. } => {
+            let zero = zero_points.as_ref().and_then(|z| z.first());
+            (scales.first().copied().unwrap_or(1.0), zero.map(|&z| z as f32))
+        }
+        Scaling::Divisor(divisor) => (1.0 / divisor, None),
+    }
+}
+
+fn whole_front(scale: f32, zero: Option<f32>) -> View {
+    let mut out = Vec::new();
+    for value in [Some(scale), zero].into_iter().flatten() {
+        put_u32(&mut out, value.to_bits());
+        out.resize(to_len((out.len() as u64).next_multiple_of(layout::PAYLOAD_ALIGNMENT)), 0);
+    }
+    View::owned(out)
+}
+
+/// Bounds that the scales could have been derived from: the largest value both ways, or what the
+/// outermost codes stand for.
+fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
+    if let Encoding::Scaled(scaled) = encoding {
+        let (scale, zero) = scale_and_zero(&scaled.scaling);
+        let largest = if scaled.codes == DType::I4 { 7.0 } else { 127.0 };
+        let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
+        let value = |code: f32| scale * (code - zero.unwrap_or(0.0));
+        let (a, b) = (value(lowest), value(largest));
+        return (a.min(b), a.max(b));
+    }
+    let mut most = 0f64;
+    tensor.for_each_block(|values| most = values.iter().fold(most, |m, v| m.max(v.abs())));
+    #[allow(clippy::cast_possible_truncation)]
+    let most = most as f32;
+    (-most, most)
+}
+
+/// The sections of a file with their places, before anything is written.
+struct Assembly<'a> {
+    container: &'a Container,
+    payloads: &'a [Payload<'a>],
+    /// Type and length of every section, in the order of the file.
+    order: Vec<(u32, u64)>,
+    model_info: Vec<u8>,
+    quant_info: Vec<u8>,
+    entries: Vec<Entry>,
+    /// For each payload, whether it is the first to have its place.
+    is_first: Vec<bool>,
+}
+
+impl<'a> Assembly<'a> {
+    fn new(
+        container: &'a Container,
+        payloads: &'a [Payload<'a>],
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let mut records = Vec::new();
+        for (i, p) in payloads.iter().enumerate() {
+            if let Some(record) = p.record {
+                let tensor = u32::try_from(i).unwrap_or(u32::MAX);
+                records.push((p.kind, Record { tensor, ..record }));
+            }
+        }
+        let mut assembly = Assembly {
+            container,
+            payloads,
+            order: Vec::new(),
+            model_info: model_info::to_bytes(&carry::model_info(container)),
+            quant_info: quant_info::to_bytes(&records),
+            entries: Vec::new(),
+            is_first: Vec::new(),
+        };
+        let too_large = || Error::refused("the file would be larger than a number can say", "");
+        let mut at = layout::HEADER;
+        let kinds = assembly.section_kinds(!records.is_empty());
+        // Where the payloads begin must be known before the index is made, wherever it stands.
+        let index_size = index::size(&payloads.iter().map(|p| p.entry(0)).collect::<Vec<_>>());
+        for kind in kinds {
+            at = align_up(at, layout::SECTION_ALIGNMENT).ok_or_else(too_large)?;
+            let size = match kind {
+                layout::MODEL_INFO => assembly.model_info.len() as u64,
+                layout::QUANT_INFO => assembly.quant_info.len() as u64,
+                layout::TENSOR_INDEX => index_size,
+                layout::TENSOR_DATA => assembly.place(at, options).ok_or_else(too_large)?,
+                other => assembly.file_of(other).map_or(0, |v| v.len() as u64),
+            };
+            assembly.order.push((kind, size));
+            at = at.checked_add(size).ok_or_else(too_large)?;
+        }
+        Ok(assembly)
+    }
+
+    /// The sections in the order of the file: as they were, else as the reference writer has them.
+    fn section_kinds(&self, quantized: bool) -> Vec<u32> {
+        let attached = self.container.attachments.iter().filter_map(|a| carry::section_of(&a.name));
+        let mut kinds: Vec<u32> = attached.chain([layout::MODEL_INFO]).collect();
+        kinds.sort_unstable();
+        if !self.payloads.is_empty() {
+            kinds.extend([layout::TENSOR_DATA, layout::TENSOR_INDEX]);
+        }
+        if quantized {
+            kinds.push(layout::QUANT_INFO);
+        }
+        let known = self.container.dialect_of("mcf").and_then(|d| d.get("order")?.as_array());
+        if let Some(known) = known {
+            let place = |kind: &u32| known.iter().position(|k| k.as_u64() == Some((*kind).into()));
+            kinds.sort_by_key(|kind| place(kind).unwrap_or(usize::MAX));
+        }
+        kinds
+    }
+
+    fn file_of(&self, kind: u32) -> Option<&View> {
+        let fits = |name: &str| carry::section_of(name) == Some(kind);
+        self.container.attachments.iter().find(|a| fits(&a.name)).map(|a| &a.data)
+    }
+
+    /// Places the payloads from `start` on and returns the size of them all.
+    fn place(&mut self, start: u64, options: &Options) -> Option<u64> {
+        let separate = self.container.dialect_of("mcf").is_some_and(|d| d.contains_key("separate"));
+        let mut shared = SharedData::default();
+        let mut same = SameContent { dedup: options.flag("dedup"), known: HashMap::new() };
+        let mut end = start;
+        for p in self.payloads {
+            let known = shared.offset(p.tensor, p.encoding).filter(|_| !separate);
+            let known = known.or_else(|| same.find(p));
+            self.is_first.push(known.is_none());
+            let at = match known {
+                Some(at) => at,
+                None => {
+                    let at = align_up(end, layout::PAYLOAD_ALIGNMENT)?;
+                    end = at.checked_add(p.front_len())?.checked_add(p.bytes)?;
+                    shared.place(p.tensor, p.encoding, at);
+                    same.add(p, at);
+                    at
+                }
+            };
+            self.entries.push(p.entry(at));
+        }
+        Some(end - start)
+    }
+
+    fn write(&self) -> Result<FilePlan, Error> {
+        let mut file = FilePlan::default();
+        let mut at = layout::HEADER;
+        let mut directory = Vec::new();
+        for (kind, size) in &self.order {
+            at = at.next_multiple_of(layout::SECTION_ALIGNMENT);
+            directory.push((*kind, at, *size));
+            at += size;
+        }
+        let start = at.next_multiple_of(layout::SECTION_ALIGNMENT);
+        let end = start + directory.len() as u64 * layout::SECTION;
+        let header = Header {
+            minor: layout::MINOR,
+            size: u32::try_from(layout::HEADER).unwrap_or(0),
+            directory: start..end,
+            flags: layout::ALIGNED,
+        };
+        file.push(Piece::Bytes(header.to_bytes(end)));
+        for (kind, offset, size) in &directory {
+            file.pad_to(*offset);
+            match *kind {
+                layout::MODEL_INFO => file.push(Piece::Bytes(self.model_info.clone())),
+                layout::QUANT_INFO => file.push(Piece::Bytes(self.quant_info.clone())),
+                layout::TENSOR_INDEX => file.push(Piece::Bytes(index::to_bytes(&self.entries))),
+                layout::TENSOR_DATA => self.write_payloads(&mut file),
+                other => {
+                    if let Some(view) = self.file_of(other) {
+                        file.push(Piece::View(view.clone()));
+                    }
+                }
+            }
+            if file.size != offset + size {
+                let what = format!("{} has not the planned size", section_name(*kind));
+                return Err(Error::refused(what, "this is a mistake of weighbridge's"));
+            }
+        }
+        file.pad_to(start);
+        directory.sort_unstable();
+        let mut table = Vec::new();
+        for (kind, offset, size) in directory {
+            put_u32(&mut table, kind);
+            put_u32(&mut table, self.version(kind));
+            put_u64(&mut table, offset);
+            put_u64(&mut table, size);
+        }
+        file.push(Piece::Bytes(table));
+        Ok(file)
+    }
+
+    fn write_payloads(&self, file: &mut FilePlan) {
+        let all = self.payloads.iter().zip(&self.entries).zip(&self.is_first);
+        for ((p, entry), _) in all.filter(|(_, is_first)| **is_first) {
+            file.pad_to(entry.data);
+            if let Some(front) = &p.front {
+                file.push(Piece::View(front.clone()));
+            }
+            file.push(Piece::tensor(p.tensor, p.encoding, p.bytes));
+        }
+    }
+
+    fn version(&self, kind: u32) -> u32 {
+        let dialect = self.container.dialect_of("mcf");
+        let version = dialect.and_then(|d| d.get("versions")?.get(kind.to_string())?.as_u64());
+        version.and_then(|v| u32::try_from(v).ok()).unwrap_or(1)
+    }
+}
+
+impl Payload<'_> {
+    fn entry(&self, data: u64) -> Entry {
+        let size = self.front_len() + self.bytes;
+        let (name, shape) = (self.tensor.name.clone(), self.shape.clone());
+        Entry { name, kind: self.kind, shape, data, size, span: 0..0 }
+    }
+}
+
+/// Finds payloads that would be the same bytes.
+struct SameContent<'a> {
+    dedup: bool,
+    known: HashMap<(u32, u64), Vec<(&'a Payload<'a>, u64)>>,
+}
+
+impl<'a> SameContent<'a> {
+    fn key(p: &Payload) -> Option<(u32, u64)> {
+        let view = p.tensor.view().filter(|v| !v.is_empty())?;
+        Some((crc32fast::hash(view), view.len() as u64))
+    }
+
+    fn find(&self, p: &Payload) -> Option<u64> {
+        let list = self.dedup.then(|| self.known.get(&Self::key(p)?)).flatten()?;
+        let same = |other: &Payload| {
+            let views = p.tensor.view().zip(other.tensor.view());
+            p.encoding == other.encoding
+                && p.tensor.encoding == other.tensor.encoding
+                && p.kind == other.kind
+                && p.shape == other.shape
+                && views.is_some_and(|(a, b)| **a == **b)
+        };
+        list.iter().find(|(other, _)| same(other)).map(|(_, at)| *at)
+    }
+
+    fn add(&mut self, p: &'a Payload<'a>, at: u64) {
+        if let Some(key) = Self::key(p).filter(|_| self.dedup) {
+            self.known.entry(key).or_default().push((p, at));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What the hub remembers of tensors: the encodings they had, declarations, shared bytes.
+
+use super::hub_values::dtype_of;
+use crate::model::{Blockwise, Container, Data, Encoding, Scaled, Scaling, Tensor};
+use crate::source::View;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+use weighbridge_codec::block::Method;
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct HubTensor<E = HubEncoding> {
+    name: String,
+    encoding: E,
+    /// The tensor holds the codes themselves, not their values.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    codes: bool,
+    /// Declared without data; then the shape stands here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    declared: Option<Vec<u64>>,
+    /// The same bytes as another tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alias: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum HubEncoding {
+    Plain(String),
+    Divisor {
+        codes: String,
+        divisor: u32,
+    },
+    Affine {
+        codes: String,
+        axis: Option<usize>,
+        scales: Vec<u32>,
+        zero_points: Option<Vec<i32>>,
+    },
+    Offset {
+        codes: String,
+        scale: u32,
+        zero: u32,
+    },
+    /// The tensor that holds the scales; codes stand in rows of bytes, so the columns are counted here.
+    Blockwise {
+        method: String,
+        cols: u64,
+        scales: String,
+    },
+}
+
+/// A tensor as it is to be written, with what the hub must remember of it.
+pub(super) struct Stored<'a> {
+    pub tensor: &'a Tensor,
+    pub encoding: Encoding,
+    pub codes: bool,
+}
+
+/// `carry` stores bytes as a further tensor and gives its name.
+pub(super) fn hub_tensors(
+    container: &Container,
+    stored: &[Stored],
+    carry: &mut dyn FnMut(&str, View) -> String,
+) -> Vec<HubTensor> {
+    let mut first: HashMap<(usize, usize), &str> = HashMap::new();
+    let mut list = Vec::new();
+    for s in stored {
+        let t = s.tensor;
+        let alias = t.view().filter(|v| !v.is_empty()).and_then(|view| {
+            // Views of the same place begin at the same address and have the same length.
+            let place = (view.as_ptr().addr(), view.len());
+            let known = first.get(&place).copied();
+            first.entry(place).or_insert(&t.name);
+            known
+        });
+        let own = t.origin.as_ref().unwrap_or(&t.encoding);
+        if *own != s.encoding || s.codes || alias.is_some() {
+            list.push(HubTensor {
+                name: t.name.clone(),
+                encoding: hub_encoding(t, own, carry),
+                codes: s.codes,
+                declared: None,
+                alias: alias.map(str::to_owned),
+            });
+        }
+    }
+    for t in container.tensors.iter().filter(|t| t.view().is_none()) {
+        let own = t.origin.as_ref().unwrap_or(&t.encoding);
+        list.push(HubTensor {
+            name: t.name.clone(),
+            encoding: hub_encoding(t, own, carry),
+            codes: false,
+            declared: Some(t.shape.clone()),
+            alias: None,
+        });
+    }
+    list
+}
+
+fn hub_encoding(
+    tensor: &Tensor,
+    encoding: &Encoding,
+    carry: &mut dyn FnMut(&str, View) -> String,
+) -> HubEncoding {
+    let scaled = match encoding {
+        Encoding::Plain(dtype) => return HubEncoding::Plain(dtype.name().to_owned()),
+        Encoding::Blockwise(blockwise) => {
+            return HubEncoding::Blockwise {
+                method: blockwise.method.name().to_owned(),
+                cols: tensor.shape.last().copied().unwrap_or(0),
+                scales: carry(&format!("scales/{}", tensor.name), blockwise.scales.clone()),
+            };
+        }
+        Encoding::Scaled(scaled) => scaled,
+    };
+    let codes = scaled.codes.name().to_owned();
+    match &scaled.scaling {
+        Scaling::Divisor(divisor) => HubEncoding::Divisor { codes, divisor: divisor.to_bits() },
+        Scaling::Offset { scale, zero } => {
+            HubEncoding::Offset { codes, scale: scale.to_bits(), zero: zero.to_bits() }
+        }
+        Scaling::Affine { axis, scales, zero_points } => HubEncoding::Affine {
+            codes,
+            axis: *axis,
+            scales: scales.iter().map(|s| s.to_bits()).collect(),
+            zero_points: zero_points.clone(),
+        },
+    }
+}
+
+impl HubTensor {
+    /// With the encoding it stands for; `carried` gives the bytes of a further tensor.
+    pub(super) fn resolve(
+        self,
+        carried: &mut dyn FnMut(&str) -> Result<View, String>,
+    ) -> Result<HubTensor<(Encoding, u64)>, String> {
+        let HubTensor { name, encoding, codes, declared, alias } = self;
+        Ok(HubTensor { name, encoding: encoding_of(encoding, carried)?, codes, declared, alias })
+    }
+}
+
+/// The encoding, and the number of columns where the tensor's shape may not say it.
+fn encoding_of(
+    encoding: HubEncoding,
+    carried: &mut dyn FnMut(&str) -> Result<View, String>,
+) -> Result<(Encoding, u64), String> {
+    let (codes, scaling) = match encoding {
+        HubEncoding::Plain(name) => return Ok((Encoding::Plain(dtype_of(&name)?), 0)),
+        HubEncoding::Blockwise { method, cols, scales } => {
+            let known = Method::from_name(&method);
+            let method = known.ok_or_else(|| format!("unknown method {method:?}"))?;
+            let blockwise = Blockwise { method, scales: carried(&scales)? };
+            return Ok((Encoding::Blockwise(Arc::new(blockwise)), cols));
+        }
+        HubEncoding::Divisor { codes, divisor } => {
+            (codes, Scaling::Divisor(f32::from_bits(divisor)))
+        }
+        HubEncoding::Offset { codes, scale, zero } => {
+            let (scale, zero) = (f32::from_bits(scale), f32::from_bits(zero));
+            (codes, Scaling::Offset { scale, zero })
+        }
+        HubEncoding::Affine { codes, axis, scales, zero_points } => {
+            let scales = scales.into_iter().map(f32::from_bits).collect();
+            (codes, Scaling::Affine { axis, scales, zero_points })
+        }
+    };
+    Ok((Encoding::Scaled(Arc::new(Scaled { codes: dtype_of(&codes)?, scaling })), 0))
+}
+
+pub(super) fn restore_tensors(
+    list: Vec<HubTensor<(Encoding, u64)>>,
+    c: &mut Container,
+) -> Result<(), String> {
+    let names = c.tensors.iter().enumerate();
+    let mut place: HashMap<_, _> = names.map(|(i, t)| (t.name.clone(), i)).collect();
+    for hub in list {
+        let (encoding, cols) = hub.encoding;
+        let index = place.get(&hub.name).copied();
+        let shape = match (index, &hub.declared) {
+            (Some(index), _) => {
+                let tensor = &mut c.tensors[index];
+                // Codes in blocks stand in rows of bytes.
+                if hub.codes
+                    && let (Encoding::Blockwise(_), [_, last]) =
+                        (&encoding, tensor.shape.as_mut_slice())
+                {
+                    *last = cols;
+                }
+                &tensor.shape
+            }
+            (None, Some(declared)) => declared,
+            // A tensor that was removed since then stays removed.
+            (None, None) => continue,
+        };
+        if encoding.byte_len(shape).is_none() || !encoding.fits(shape) {
+            return Err(format!("the shape or scale of tensor {:?} makes no sense", hub.name));
+        }
+        let Some(index) = index else {
+            let (name, shape) = (hub.name, shape.clone());
+            place.insert(name.clone(), c.tensors.len());
+            c.tensors.push(Tensor::new(name, encoding, shape, Data::Declared));
+            continue;
+        };
+        // A declaration that was given data since then is no declaration.
+        if hub.declared.is_some() {
+            continue;
+        }
+        let twin = hub.alias.and_then(|name| c.tensors[*place.get(&name)?].view().cloned());
+        let tensor = &mut c.tensors[index];
+        if hub.codes {
+            tensor.take_as_codes_of(encoding)?;
+        } else if encoding != tensor.encoding {
+            tensor.origin = Some(encoding);
+        }
+        if let (Some(twin), Data::Stored(view, _)) = (twin, &mut tensor.data)
+            && **view == *twin
+        {
+            *view = twin;
+        }
+    }
+    Ok(())
+}
+
+impl Tensor {
+    /// The stored integers are the codes of `encoding`, perhaps in a wider type than it has.
+    fn take_as_codes_of(&mut self, encoding: Encoding) -> Result<(), String> {
+        let stored = self.encoding.stored();
+        let wrong = |codes: &str| format!("tensor {:?} does not hold {codes} codes", self.name);
+        match &encoding {
+            Encoding::Plain(_) => return Err("codes without a scale".into()),
+            Encoding::Blockwise(blockwise) => {
+                let bytes = self.view().map(|v| v.len() as u64);
+                if bytes != encoding.byte_len(&self.shape) {
+                    return Err(wrong(blockwise.method.name()));
+                }
+                self.encoding = encoding;
+            }
+            Encoding::Scaled(scaled) => {
+                if scaled.codes != stored && !scaled.codes.wider().contains(&stored) {
+                    return Err(wrong(scaled.codes.name()));
+                }
+                let scaling = scaled.scaling.clone();
+                self.encoding = Encoding::Scaled(Arc::new(Scaled { codes: stored, scaling }));
+                self.origin = (self.encoding != encoding).then_some(encoding);
+            }
+        }
+        Ok(())
+    }
+}
