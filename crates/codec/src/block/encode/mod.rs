@@ -42,17 +42,17 @@ pub enum Encoder {
     Reference,
 }
 
-/// A block whose values need a scale that f16 can't hold.
+/// Values that need a scale which f16 can't hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaleTooLarge {
-    /// The first such block or super block of the row.
+    /// Which scale of the row: of a block, or of a super block.
     pub index: usize,
     pub scale: f32,
 }
 
 impl std::fmt::Display for ScaleTooLarge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the scale {} of block {} is beyond the range of f16", self.scale, self.index)
+        write!(f, "scale {} of the row is {}, beyond the range of f16", self.index, self.scale)
     }
 }
 

@@ -218,6 +218,24 @@ fn the_reference_is_its_definition() {
 }
 
 #[test]
+fn halves_go_away_from_zero_in_the_reference() {
+    for method in Method::ALL {
+        let limit = method.largest_code();
+        // The scale is 1.
+        let mut row = vec![f32::from(limit)];
+        let mut expected = vec![limit];
+        for below in 0..limit {
+            let half = f32::from(below) + 0.5;
+            row.extend([half, half.next_down(), half.next_up(), -half, -half.next_down()]);
+            expected.extend([below + 1, below, below + 1, -below - 1, -below]);
+        }
+        row.truncate(BLOCK);
+        let codes = Encoded::new(&recipe(method, Encoder::Reference), &row).codes();
+        assert_eq!(codes[..row.len()], expected[..row.len()], "{method}");
+    }
+}
+
+#[test]
 fn importance_lowers_the_error_that_it_weighs() {
     let mut r = Random(3);
     let row: Vec<f32> = (0..2048).map(|_| r.normal()).collect();
