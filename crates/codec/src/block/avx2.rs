@@ -78,7 +78,10 @@ fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLO
     for line in [VALUES, VALUES + 16] {
         let ahead = out.as_ptr().wrapping_add(line);
         // SAFETY: nothing is read or written, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(ahead.cast()) };
+        #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_ET0>(ahead.cast());
+        }
     }
     let (scale, codes) = (_mm256_set1_ps(scale), code_floats::<BITS>(codes));
     for (codes, out) in codes.into_iter().zip(out.as_chunks_mut::<8>().0) {
@@ -239,12 +242,13 @@ fn eight<const BITS: usize, const QUARTER: usize>(packed: &[u8]) -> __m256 {
     // SAFETY: as many bytes are there as was asserted, and nothing is read behind them.
     let words = match BITS {
         8 => _mm256_cvtepi8_epi32(unsafe { _mm_loadl_epi64(packed.add(start).cast()) }),
-        // Four codes are three bytes, which come to the top of each word of a half.
+        // Four codes are three bytes, which come to the top of each word of a half; what is below
+        // them does not stay.
         6 => {
             let from = if QUARTER < 2 { 0 } else { 8 };
             let bytes =
                 _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(packed.add(from).cast()) });
-            let at = (start - from) as i8;
+            let at = [0, 6, 4, 10][QUARTER];
             let half = _mm256_setr_epi8(
                 -1, 0, 1, 2, -1, 0, 1, 2, -1, 0, 1, 2, -1, 0, 1, 2, //
                 -1, 3, 4, 5, -1, 3, 4, 5, -1, 3, 4, 5, -1, 3, 4, 5,
@@ -256,6 +260,7 @@ fn eight<const BITS: usize, const QUARTER: usize>(packed: &[u8]) -> __m256 {
         _ => {
             let from = start.min(4 * BITS - 4);
             let word = unsafe { packed.add(from).cast::<i32>().read_unaligned() };
+            #[allow(clippy::cast_possible_truncation, reason = "it is below 32")]
             let top = |code: usize| (32 - BITS * (code + 1) - 8 * (start - from)) as i32;
             _mm256_sllv_epi32(
                 _mm256_set1_epi32(word),
