@@ -20,7 +20,7 @@ pub fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
 fn pack_bits<const BITS: usize>(codes: &[u8; BLOCK], packed: &mut [u8]) {
     let (eights, _) = codes.as_chunks::<8>();
     let (groups, _) = packed.as_chunks_mut::<BITS>();
-    for (eight, group) in eights.iter().zip(groups) {
+    for (eight, group) in eights.iter().zip(&mut groups[..BLOCK / 8]) {
         let mut word = u64::from_le_bytes(*eight) & every(8, BITS);
         for width in [8, 16, 32] {
             let bits = BITS * width / 8;

@@ -18,14 +18,16 @@ pub(super) fn choose_scales<L: Lanes>(
     let (scales, _) = scales.as_chunks_mut::<2>();
     if recipe.method.has_super_blocks() {
         let parts = row.chunks(GROUP).zip(shares.chunks_mut(BLOCKS_PER_SUPER));
-        for (scale, (part, part_shares)) in scales.iter_mut().zip(parts) {
-            let chosen = SuperBlock::new::<L>(recipe, part);
+        for (scale, (part, shares)) in scales.iter_mut().zip(parts) {
+            let chosen = SuperBlock::new(block_scales::<L>(recipe, part));
             *scale = cut_to_f16(chosen.scale).to_le_bytes();
-            part_shares.copy_from_slice(&chosen.shares[..part_shares.len()]);
+            shares.copy_from_slice(&chosen.shares[..shares.len()]);
         }
     } else {
-        for (scale, block) in scales.iter_mut().zip(row.chunks(BLOCK)) {
-            *scale = cut_to_f16(scale_of::<L>(recipe, block)).to_le_bytes();
+        for (scales, part) in scales.chunks_mut(BLOCKS_PER_SUPER).zip(row.chunks(GROUP)) {
+            for (scale, chosen) in scales.iter_mut().zip(block_scales::<L>(recipe, part)) {
+                *scale = cut_to_f16(chosen).to_le_bytes();
+            }
         }
     }
 }
@@ -33,19 +35,16 @@ pub(super) fn choose_scales<L: Lanes>(
 #[inline(always)]
 pub(super) fn make_codes<L: Lanes>(recipe: &Recipe<'_>, row: &[f32], codes: &mut [u8]) {
     let block_bytes = recipe.method.block_bytes();
-    if recipe.method.has_super_blocks() {
-        for (part, codes) in row.chunks(GROUP).zip(codes.chunks_mut(BLOCKS_PER_SUPER * block_bytes))
-        {
-            let chosen = SuperBlock::new::<L>(recipe, part);
-            let blocks = part.chunks(BLOCK).zip(codes.chunks_exact_mut(block_bytes));
-            for ((block, codes), share) in blocks.zip(chosen.shares) {
-                let scale = chosen.scale * (f32::from(share) / 32.0);
-                encode::<L>(recipe, block, scale, codes);
-            }
+    let parts = row.chunks(GROUP).zip(codes.chunks_mut(BLOCKS_PER_SUPER * block_bytes));
+    for (part, codes) in parts {
+        let mut scales = block_scales::<L>(recipe, part);
+        if recipe.method.has_super_blocks() {
+            scales = SuperBlock::new(scales).block_scales();
         }
-    } else {
-        for (block, codes) in row.chunks(BLOCK).zip(codes.chunks_exact_mut(block_bytes)) {
-            encode::<L>(recipe, block, scale_of::<L>(recipe, block), codes);
+        let inverses = L::splat(1.0).div(L::load(&scales)).to_array();
+        let blocks = part.chunks(BLOCK).zip(codes.chunks_exact_mut(block_bytes));
+        for ((block, codes), inverse) in blocks.zip(inverses) {
+            encode::<L>(recipe, block, inverse, codes);
         }
     }
 }
@@ -58,12 +57,10 @@ struct SuperBlock {
 impl SuperBlock {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn new<L: Lanes>(recipe: &Recipe<'_>, values: &[f32]) -> SuperBlock {
-        let mut block_scales = [0.0; BLOCKS_PER_SUPER];
+    fn new(block_scales: [f32; BLOCKS_PER_SUPER]) -> SuperBlock {
         let mut scale = 0.0;
-        for (block_scale, block) in block_scales.iter_mut().zip(values.chunks(BLOCK)) {
-            *block_scale = scale_of::<L>(recipe, block);
-            scale = if *block_scale > scale { *block_scale } else { scale };
+        for block_scale in block_scales {
+            scale = if block_scale > scale { block_scale } else { scale };
         }
         let mut shares = [0; BLOCKS_PER_SUPER];
         for (share, block_scale) in shares.iter_mut().zip(block_scales) {
@@ -73,23 +70,38 @@ impl SuperBlock {
         }
         SuperBlock { scale, shares }
     }
-}
 
-/// The largest magnitude gets the largest code.
-#[inline(always)]
-fn scale_of<L: Lanes>(recipe: &Recipe<'_>, block: &[f32]) -> f32 {
-    let mut largest = L::splat(0.0);
-    for lanes in recipe.clamped::<L>(block) {
-        largest = lanes.abs().max(largest);
+    #[inline(always)]
+    fn block_scales(&self) -> [f32; BLOCKS_PER_SUPER] {
+        let mut scales = [0.0; BLOCKS_PER_SUPER];
+        for (scale, share) in scales.iter_mut().zip(self.shares) {
+            *scale = self.scale * (f32::from(share) / 32.0);
+        }
+        scales
     }
-    largest.largest() / f32::from(recipe.method.largest_code())
+}
+
+/// The scales of up to eight blocks: the largest magnitude gets the largest code.
+#[inline(always)]
+fn block_scales<L: Lanes>(recipe: &Recipe<'_>, values: &[f32]) -> [f32; BLOCKS_PER_SUPER] {
+    let mut largest = [L::splat(0.0); BLOCKS_PER_SUPER];
+    for (largest, block) in largest.iter_mut().zip(values.chunks(BLOCK)) {
+        for lanes in recipe.clamped::<L>(block) {
+            *largest = lanes.abs().max(*largest);
+        }
+    }
+    // A block a lane: so one step does for all eight.
+    let mut of_blocks = L::splat(0.0);
+    for lanes in L::transpose(largest) {
+        of_blocks = lanes.max(of_blocks);
+    }
+    of_blocks.div(L::splat(f32::from(recipe.method.largest_code()))).to_array()
 }
 
 #[inline(always)]
-fn encode<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], scale: f32, packed: &mut [u8]) {
-    let inverse = 1.0 / scale;
+fn encode<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], inverse: f32, packed: &mut [u8]) {
     if inverse.is_infinite() {
-        // Zero, or so near that zero is what is stored.
+        // The scale is zero, or so small that zero is what is stored.
         packed.fill(0);
         return;
     }
