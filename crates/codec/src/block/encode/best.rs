@@ -14,6 +14,7 @@ const LARGEST_SHARE: f32 = 63.0;
 /// A share is so many parts of a super scale.
 const PARTS: f32 = 32.0;
 const SMALLEST_F16: f32 = 1.0 / (1 << 24) as f32;
+const LARGEST_F16: f32 = f16::MAX.to_f32_const();
 
 #[inline(always)]
 pub(super) fn choose_scales<L: Lanes>(
@@ -55,7 +56,7 @@ pub(super) fn choose_scales<L: Lanes>(
 
 #[inline(always)]
 fn check(index: usize, scale: f32) -> Result<(), ScaleTooLarge> {
-    if scale <= f16::MAX.to_f32_const() { Ok(()) } else { Err(ScaleTooLarge { index, scale }) }
+    if scale <= LARGEST_F16 { Ok(()) } else { Err(ScaleTooLarge { index, scale }) }
 }
 
 #[inline(always)]
@@ -130,9 +131,11 @@ fn choose_for_blocks<L: Lanes>(method: Method, group: &Group<L>) -> L {
     best.found
 }
 
-/// The nearest f16 but zero of what is not negative and not too large for one.
+/// The nearest f16 but zero and infinity, of what is not negative.
 #[inline(always)]
 fn round_to_f16<L: Lanes>(value: L) -> L {
+    // In this order NaN, the refit of nothing, stays NaN and is never chosen.
+    let value = L::splat(LARGEST_F16).min(value);
     // The bits below the eleven of an f16 cancel.
     let shifted = value.mul(L::splat((1 << 13) as f32 + 1.0));
     let normal = shifted.sub(shifted.sub(value));
@@ -193,9 +196,10 @@ fn near<L: Lanes>(group: &Group<L>, scale: f32, center: L, distances: &[f32]) ->
     best
 }
 
-/// The next f16 that is not less.
+/// The next f16 that is not less, but not infinity.
 #[inline(always)]
 fn up_to_f16(value: f32) -> f32 {
+    let value = value.min(LARGEST_F16);
     let nearest = f16::from_f32(value);
     let below = nearest.to_f32() < value;
     f16::from_bits(nearest.to_bits() + u16::from(below)).to_f32()
@@ -248,6 +252,8 @@ mod tests {
             assert_eq!(up_to_f16(below), below);
             assert_eq!(up_to_f16(below.next_up()), above);
         }
-        assert_eq!(round_to_f16(Plain::splat(1e-12)).to_array()[0], SMALLEST_F16);
+        let rounded = [1e-12, 65_520.0, 1e30].map(|v| round_to_f16(Plain::splat(v)).to_array()[0]);
+        assert_eq!(rounded, [SMALLEST_F16, LARGEST_F16, LARGEST_F16]);
+        assert_eq!([65_505.0, 1e30].map(up_to_f16), [LARGEST_F16; 2]);
     }
 }

@@ -279,7 +279,8 @@ fn a_scale_beyond_f16_is_refused() {
         let mut row = vec![1.0; 300];
         let best = recipe(method, Encoder::Best);
         row[290] = -65_504.0 * limit * reach * 0.999;
-        Encoded::new(&best, &row);
+        let largest = Encoded::new(&best, &row);
+        assert!(largest.error(&row, None).sqrt() < 0.01 * f64::from(row[290].abs()), "{method}");
         for value in [-65_504.0 * limit * reach * 1.001, 1e38, f32::INFINITY] {
             row[290] = value;
             let mut e = Encoded::empty(method, row.len());
