@@ -6,6 +6,7 @@ use crate::ggml::{Codec, Type};
 use crate::table::{Row, throughput_ratio};
 use crate::timing::in_turn;
 use safetensors::SafeTensors;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use weighbridge::codec::block::{Encoder, Layout, Method, Recipe, Rows};
@@ -97,23 +98,25 @@ fn measure_case(case: &Case, weights: &Weights, library: &Path) -> Outcome<[Row;
             peer.quantize(&weights.values, &mut quantized);
         }],
     );
-    let (mut ours, mut theirs) = (weights.values.clone(), weights.values.clone());
-    let decoding = in_turn(
-        DECODE_ROUNDS,
-        [&mut || weights.decode(case.method, &payloads, &mut ours), &mut || {
-            peer.dequantize(&quantized, &mut theirs);
-        }],
-    );
-    for (whose, values) in [("our", ours), (case.peer.name, theirs)] {
-        let error = relative_error(&weights.values, &values);
-        eprintln!("{} {whose} error {error:.4}", case.method);
-        assert!(error < case.error, "the {whose} error of {} is {error}", case.method);
-    }
-    let row = |verb: &str, [ours, peer]: &[_; 2], limit: f64| {
-        let what = format!("{verb} {}; peer: ggml {}", case.method, case.peer.name);
-        throughput_ratio(&what, ours, peer, 4 * weights.values.len() as u64, limit)
+    // Both write to the same memory, which is there already.
+    let out = RefCell::new(weights.values.clone());
+    let ours = || weights.decode(case.method, &payloads, &mut out.borrow_mut());
+    let theirs = || peer.dequantize(&quantized, &mut out.borrow_mut());
+    let errors = [&ours as &dyn Fn(), &theirs].map(|decode| {
+        decode();
+        relative_error(&weights.values, &out.borrow())
+    });
+    assert!(errors.iter().all(|&e| e < case.error), "errors of {}: {errors:?}", case.method);
+    let decoding = in_turn(DECODE_ROUNDS, [&mut || ours(), &mut || theirs()]);
+
+    let (method, peer) = (case.method, case.peer.name);
+    let [error, peer_error] = errors.map(|e| format!("error {:.2} %", 100.0 * e));
+    let row = |what: &str, [ours, peer]: &[_; 2], limit: f64| {
+        throughput_ratio(what, ours, peer, 4 * weights.values.len() as u64, limit)
     };
-    Ok([row("decode", &decoding, case.decode), row("encode", &encoding, case.encode)])
+    let decode = format!("decode {method}; peer: ggml {peer}");
+    let encode = format!("encode {method}, {error}; peer: ggml {peer}, {peer_error}");
+    Ok([row(&decode, &decoding, case.decode), row(&encode, &encoding, case.encode)])
 }
 
 /// The linear weights of a model.

@@ -24,8 +24,11 @@ pub fn time_ratio(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row
 pub fn throughput_ratio(what: &str, ours: &Samples, peer: &Samples, bytes: u64, limit: f64) -> Row {
     let (best, median) = (peer.best() / ours.best(), peer.median() / ours.median());
     let rates = |s: &Samples| {
-        let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
-        format!("{:.1} / {:.1} GB/s", rate(s.best()), rate(s.median()))
+        let rate = |seconds: f64| match bytes as f64 / seconds / 1e9 {
+            rate if rate < 1.0 => format!("{rate:.2}"),
+            rate => format!("{rate:.1}"),
+        };
+        format!("{} / {} GB/s", rate(s.best()), rate(s.median()))
     };
     row(
         what,
