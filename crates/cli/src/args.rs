@@ -4,6 +4,7 @@ use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
 use std::path::PathBuf;
+use weighbridge::quantize::Method;
 use weighbridge::{OptionSpec, Options, table};
 
 #[derive(Debug, Parser)]
@@ -44,6 +45,18 @@ Examples:
   weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
   weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
     Convert(Convert),
+    /// Store the weights of a model in fewer bits, and say what that cost
+    #[command(
+        after_help = "Methods, with bits a weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
+32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin).
+
+Examples:
+  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
+  weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
+  weighbridge quantize model.safetensors --method k3 --report-only --json | jq .relative_rmse
+  weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize"
+    )]
+    Quantize(Quantize),
     /// Compare two files of any formats by their tensors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
@@ -143,6 +156,54 @@ pub(crate) struct Convert {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Quantize {
+    /// A file, or a Hugging Face model directory
+    pub input: PathBuf,
+    /// What to write: an .mcf file, or .i8bin with the method i8
+    #[arg(required_unless_present = "report_only")]
+    pub output: Option<PathBuf>,
+    /// How to store the values
+    #[arg(long, value_parser = Method::NAMES)]
+    pub method: String,
+    /// Quantize only tensors whose names fit (repeatable); the others are kept
+    #[arg(long, value_name = "GLOB")]
+    pub select: Vec<String>,
+    /// Keep tensors whose names fit as they are (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Another method, or keep, for tensors whose names fit (repeatable; the last that fits counts)
+    #[arg(long = "override", value_name = "GLOB=METHOD", value_parser = method_override)]
+    pub overrides: Vec<(String, Method)>,
+    /// Keep tensors of fewer bytes as they are
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub min_bytes: u64,
+    /// Bounds to clamp values to first; else the largest magnitude of each tensor
+    #[arg(long, value_name = "MIN,MAX", value_parser = bounds, allow_hyphen_values = true)]
+    pub clip: Option<(f32, f32)>,
+    /// best looks for the smallest error; reference does what the reference tool does
+    #[arg(long, value_parser = ["best", "reference"], default_value = "best")]
+    pub encoder: String,
+    /// For int8 and int4: weights lie around zero, activations anywhere
+    #[arg(long, value_parser = ["weights", "activations"], default_value = "weights")]
+    pub domain: String,
+    /// A file with a number for each column of a tensor: how much its error counts
+    #[arg(long, value_name = "FILE")]
+    pub importance: Option<PathBuf>,
+    /// Print the report without writing
+    #[arg(long)]
+    pub report_only: bool,
+    /// Go on when something can't be kept
+    #[arg(long)]
+    pub allow_loss: bool,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Diff {
     pub first: PathBuf,
     pub second: PathBuf,
@@ -172,6 +233,22 @@ fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((left, right)) if !left.is_empty() => Ok((left.to_owned(), right.to_owned())),
         _ => Err("two names with = between them are needed".to_owned()),
+    }
+}
+
+fn method_override(text: &str) -> Result<(String, Method), String> {
+    // Names may have an = in them, methods have none.
+    let (glob, name) = text.rsplit_once('=').ok_or("a pattern and a method with = between them")?;
+    let method = Method::from_name(name);
+    let known = || format!("there is no method {name:?}; one of {} keep", Method::NAMES.join(" "));
+    method.map(|m| (glob.to_owned(), m)).ok_or_else(known)
+}
+
+fn bounds(text: &str) -> Result<(f32, f32), String> {
+    let number = |t: &str| t.trim().parse::<f32>().map_err(|e| format!("{t:?}: {e}"));
+    match text.split_once(',') {
+        Some((low, high)) => Ok((number(low)?, number(high)?)),
+        None => Err("two numbers with a comma between them are needed".to_owned()),
     }
 }
 
@@ -208,7 +285,9 @@ pub(crate) fn command() -> Command {
         Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
     };
     let mut command = Cli::command();
-    for (verb, writes) in [("inspect", false), ("verify", false), ("convert", true)] {
+    for (verb, writes) in
+        [("inspect", false), ("verify", false), ("convert", true), ("quantize", true)]
+    {
         command = command.mut_subcommand(verb, |c| {
             let options = format_options().into_iter().filter(|o| o.reading || writes);
             c.arg(from()).args(options.map(to_arg))

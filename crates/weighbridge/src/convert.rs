@@ -31,8 +31,8 @@ pub struct Conversion {
     pub format: &'static dyn Format,
     pub plan: Plan,
     pub output: PathBuf,
-    allow_loss: bool,
-    force: bool,
+    pub(crate) allow_loss: bool,
+    pub(crate) force: bool,
 }
 
 impl std::fmt::Debug for Conversion {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Conversion {
 
 /// Opens the input and plans the output.
 pub fn convert(input: &Path, output: &Path, request: &Request) -> Result<Conversion, Error> {
-    let format = target(output, request.to.as_deref())?;
+    let format = target_format(output, request.to.as_deref())?;
     let mut container = open(&Input::open(input)?, &request.options)?;
     check_options(&request.options, container.format, format)?;
     transform(&mut container, request)?;
@@ -112,7 +112,7 @@ impl Conversion {
 }
 
 /// The format that was asked for, else the one that the extension belongs to.
-fn target(output: &Path, to: Option<&str>) -> Result<&'static dyn Format, Error> {
+pub(crate) fn target_format(output: &Path, to: Option<&str>) -> Result<&'static dyn Format, Error> {
     let ids = || {
         let writing = table().iter().map(|f| f.info()).filter(|i| i.writes);
         writing.map(|i| i.id).collect::<Vec<_>>().join(" ")
@@ -160,8 +160,24 @@ fn check_options(options: &Options, source: &str, target: &dyn Format) -> Result
 }
 
 fn transform(container: &mut Container, request: &Request) -> Result<(), Error> {
+    keep_tensors(container, &request.select, &request.exclude)?;
+    for (old, new) in &request.rename {
+        rename(container, old, new)?;
+    }
+    for (key, value) in &request.set {
+        container.set_text(key, value.clone());
+    }
+    Ok(())
+}
+
+/// Leaves out the tensors that are not selected, or excluded.
+pub(crate) fn keep_tensors(
+    container: &mut Container,
+    select: &[String],
+    exclude: &[String],
+) -> Result<(), Error> {
     let globs = |list: &[String]| list.iter().map(|t| pattern(t)).collect::<Result<Vec<_>, _>>();
-    let (select, exclude) = (globs(&request.select)?, globs(&request.exclude)?);
+    let (select, exclude) = (globs(select)?, globs(exclude)?);
     for pattern in &select {
         if !container.tensors.iter().any(|t| pattern.matches(&t.name)) {
             return Err(Error::refused(
@@ -174,12 +190,6 @@ fn transform(container: &mut Container, request: &Request) -> Result<(), Error> 
         let chosen = select.is_empty() || select.iter().any(|p| p.matches(&t.name));
         chosen && !exclude.iter().any(|p| p.matches(&t.name))
     });
-    for (old, new) in &request.rename {
-        rename(container, old, new)?;
-    }
-    for (key, value) in &request.set {
-        container.set_text(key, value.clone());
-    }
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! * [`open`] a file of any format as a [`Container`];
 //! * [`verify()`] it against every rule of its format;
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
+//! * [`quantize()`] its weights into fewer bits, with the error measured;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
 //!
 //! ```no_run
@@ -21,6 +22,7 @@
 
 pub mod convert;
 mod diff;
+pub mod quantize;
 pub mod samples;
 mod stats;
 mod summary;
@@ -28,6 +30,7 @@ mod verify;
 
 pub use convert::{Conversion, Request, convert, pattern};
 pub use diff::{Difference, TensorDifference, ValueDifference, diff};
+pub use quantize::{QuantizeReport, QuantizeRequest, quantize};
 pub use stats::{Bin, Stats, stats};
 pub use summary::{Detail, Summary, describe_region, summary};
 pub use verify::{Verdict, verify};

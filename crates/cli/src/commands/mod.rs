@@ -5,6 +5,7 @@ mod convert;
 mod diff;
 mod formats;
 mod inspect;
+mod quantize;
 mod quickstart;
 mod verify;
 
@@ -17,6 +18,7 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
         Verb::Inspect(args) => inspect::run(&args, &options),
         Verb::Verify(args) => verify::run(&args, &options),
         Verb::Convert(args) => convert::run(&args, options),
+        Verb::Quantize(args) => quantize::run(&args, options),
         Verb::Diff(args) => diff::run(&args),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),

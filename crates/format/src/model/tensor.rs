@@ -27,6 +27,8 @@ pub struct Tensor {
 pub struct Target {
     pub encoding: Encoding,
     pub data: Arc<dyn Produce>,
+    /// The bounds that values were clamped to.
+    pub bounds: (f32, f32),
 }
 
 #[derive(Clone, Debug)]

@@ -14,6 +14,10 @@ use crate::{Error, Options};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
 
+/// Set to write what the reference quantizer writes: its own order of sections, and tensors that
+/// share their bytes each with bytes of its own.
+const REFERENCE: &str = "reference-order";
+
 pub(super) fn plan(
     container: &Container,
     options: &Options,
@@ -98,7 +102,8 @@ impl<'a> Payload<'a> {
                 (Kind::Whole(scaled.codes), Some(whole_front(scale, zero)), domain)
             }
         };
-        let known = fact(container, "clips", &tensor.name).and_then(clips_of);
+        let decided = tensor.target.as_ref().map(|t| t.bounds);
+        let known = decided.or_else(|| fact(container, "clips", &tensor.name).and_then(clips_of));
         let needs_record =
             !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
         let record = needs_record.then(|| {
@@ -193,7 +198,7 @@ impl<'a> Assembly<'a> {
         };
         let too_large = || Error::refused("the file would be larger than a number can say", "");
         let mut at = layout::HEADER;
-        let kinds = assembly.section_kinds(!records.is_empty());
+        let kinds = assembly.section_kinds(!records.is_empty(), options);
         // Where the payloads begin must be known before the index is made, wherever it stands.
         let index_size = index::size(&payloads.iter().map(|p| p.entry(0)).collect::<Vec<_>>());
         for kind in kinds {
@@ -212,7 +217,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The sections in the order of the file: as they were, else as the reference writer has them.
-    fn section_kinds(&self, quantized: bool) -> Vec<u32> {
+    fn section_kinds(&self, quantized: bool, options: &Options) -> Vec<u32> {
         let attached = self.container.attachments.iter().filter_map(|a| carry::section_of(&a.name));
         let mut kinds: Vec<u32> = attached.chain([layout::MODEL_INFO]).collect();
         kinds.sort_unstable();
@@ -223,7 +228,7 @@ impl<'a> Assembly<'a> {
             kinds.push(layout::QUANT_INFO);
         }
         let known = self.container.dialect_of("mcf").and_then(|d| d.get("order")?.as_array());
-        if let Some(known) = known {
+        if let Some(known) = known.filter(|_| !options.flag(REFERENCE)) {
             let place = |kind: &u32| known.iter().position(|k| k.as_u64() == Some((*kind).into()));
             kinds.sort_by_key(|kind| place(kind).unwrap_or(usize::MAX));
         }
@@ -237,12 +242,11 @@ impl<'a> Assembly<'a> {
 
     /// Places the payloads from `start` on and returns the size of them all.
     fn place(&mut self, start: u64, options: &Options) -> Option<u64> {
-        let separate = self.container.dialect_of("mcf").is_some_and(|d| d.contains_key("separate"));
         let mut shared = SharedData::default();
         let mut same = SameContent { dedup: options.flag("dedup"), known: HashMap::new() };
         let mut end = start;
         for p in self.payloads {
-            let known = shared.offset(p.tensor, p.encoding).filter(|_| !separate);
+            let known = shared.offset(p.tensor, p.encoding).filter(|_| !options.flag(REFERENCE));
             let known = known.or_else(|| same.find(p));
             self.is_first.push(known.is_none());
             let at = match known {

@@ -1,0 +1,129 @@
+//! A scale for every block: the scales first, then the codes while they are written.
+
+use super::error::ErrorSums;
+use super::parts::{Part, in_order, parts};
+use std::sync::Arc;
+use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER, Encoder, Layout, Method, Recipe, Row};
+use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Error, Tensor, View};
+
+/// How a matrix is to be quantized.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub method: Method,
+    pub encoder: Encoder,
+    pub clip: (f32, f32),
+    /// A weight for every column.
+    pub importance: Option<Arc<Vec<f32>>>,
+}
+
+/// What was found out about a part.
+pub(super) struct Surveyed {
+    scales: Vec<u8>,
+    shares: Vec<u8>,
+    pub errors: ErrorSums,
+}
+
+impl Order {
+    fn recipe(&self, part: Part) -> Recipe<'_> {
+        let columns = to_len(part.col)..to_len(part.col + part.len);
+        Recipe {
+            method: self.method,
+            encoder: self.encoder,
+            clip: self.clip,
+            importance: self.importance.as_ref().and_then(|list| list.get(columns)),
+        }
+    }
+
+    /// Bytes of scales, shares and codes that a row of a part has.
+    fn lengths(&self, part: Part) -> (usize, usize, usize) {
+        let blocks = to_len(part.len).div_ceil(BLOCK);
+        let codes = blocks * self.method.block_bytes();
+        if self.method.has_super_blocks() {
+            (2 * blocks.div_ceil(BLOCKS_PER_SUPER), blocks, codes)
+        } else {
+            (2 * blocks, 0, codes)
+        }
+    }
+
+    /// Chooses the scales of a part and measures what comes of it.
+    pub(super) fn survey(&self, tensor: &Tensor, part: Part) -> Result<Surveyed, Error> {
+        let recipe = self.recipe(part);
+        let cols = tensor.shape[1];
+        let values = part.values(tensor, cols);
+        let (scale_len, share_len, code_len) = self.lengths(part);
+        let rows = to_len(part.rows);
+        let mut made = Surveyed {
+            scales: vec![0; rows * scale_len],
+            shares: vec![0; rows * share_len],
+            errors: ErrorSums::default(),
+        };
+        let (mut codes, mut decoded) = (vec![0; code_len], vec![0.0; to_len(part.len)]);
+        for (i, row) in values.chunks_exact(to_len(part.len)).enumerate() {
+            let scales = &mut made.scales[i * scale_len..][..scale_len];
+            let shares = &mut made.shares[i * share_len..][..share_len];
+            recipe.choose_scales(row, scales, shares).map_err(|e| {
+                let what = format!("tensor {:?}, row {}: {e}", tensor.name, part.row + i as u64);
+                Error::refused(
+                    what,
+                    "--clip bounds the values; --exclude keeps the tensor as it is",
+                )
+            })?;
+            recipe.make_codes(row, scales, shares, &mut codes);
+            let cols = row.len();
+            Row { method: self.method, cols, scales, shares, codes: &codes }.decode(&mut decoded);
+            made.errors = made.errors.plus(ErrorSums::of(row, &decoded));
+        }
+        Ok(made)
+    }
+
+    /// The target of a tensor whose parts were surveyed, in order.
+    pub(super) fn target(self, tensor: &Tensor, surveyed: Vec<Surveyed>) -> Option<Target> {
+        let layout = Blockwise::layout(self.method, &tensor.shape)?;
+        let mut scales = Vec::with_capacity(to_len(layout.codes));
+        surveyed.iter().for_each(|s| scales.extend_from_slice(&s.scales));
+        scales.resize(to_len(layout.shares), 0);
+        surveyed.iter().for_each(|s| scales.extend_from_slice(&s.shares));
+        scales.resize(to_len(layout.codes), 0);
+        let blockwise = Arc::new(Blockwise { method: self.method, scales: View::owned(scales) });
+        let bounds = self.clip;
+        let data =
+            Codes { tensor: tensor.clone(), order: self, layout, blockwise: blockwise.clone() };
+        Some(Target { encoding: Encoding::Blockwise(blockwise), data: Arc::new(data), bounds })
+    }
+}
+
+/// Makes the codes of a matrix while they are written.
+#[derive(Debug)]
+struct Codes {
+    tensor: Tensor,
+    order: Order,
+    layout: Layout,
+    blockwise: Arc<Blockwise>,
+}
+
+impl Codes {
+    fn make(&self, part: Part) -> Vec<u8> {
+        let recipe = self.order.recipe(part);
+        let values = part.values(&self.tensor, self.layout.cols);
+        let (scale_len, share_len, code_len) = self.order.lengths(part);
+        let mut codes = vec![0; to_len(part.rows) * code_len];
+        // A part of a long row begins at a whole super block.
+        let block = to_len(part.col) / BLOCK;
+        let scale = 2 * if share_len > 0 { block / BLOCKS_PER_SUPER } else { block };
+        let each = values.chunks_exact(to_len(part.len)).zip(codes.chunks_exact_mut(code_len));
+        for (row, (values, codes)) in (part.row..).zip(each) {
+            let (scales, shares) = self.layout.row_scales(&self.blockwise.scales, row);
+            let shares = if share_len > 0 { &shares[block..][..share_len] } else { &[] };
+            recipe.make_codes(values, &scales[scale..][..scale_len], shares, codes);
+        }
+        codes
+    }
+}
+
+impl Produce for Codes {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        in_order(&parts(self.layout.rows, self.layout.cols), |part| self.make(part), out)
+    }
+}

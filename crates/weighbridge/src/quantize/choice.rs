@@ -1,0 +1,106 @@
+//! Which tensors are quantized, and how.
+
+use super::{Domain, Kept, Method, QuantizeRequest};
+use crate::convert::pattern;
+use weighbridge_codec::DType;
+use weighbridge_codec::block::Encoder;
+use weighbridge_format::{Container, Encoding, Error, Tensor};
+
+/// A tensor that is quantized.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    pub tensor: usize,
+    pub method: Method,
+}
+
+pub(super) fn choose(
+    container: &Container,
+    request: &QuantizeRequest,
+) -> Result<(Vec<Chosen>, Vec<Kept>), Error> {
+    check_request(request)?;
+    let globs = |list: &[String]| list.iter().map(|t| pattern(t)).collect::<Result<Vec<_>, _>>();
+    let (select, exclude) = (globs(&request.select)?, globs(&request.exclude)?);
+    let names = request.overrides.iter().map(|(glob, method)| Ok((pattern(glob)?, *method)));
+    let overrides = names.collect::<Result<Vec<_>, Error>>()?;
+    for pattern in select.iter().chain(&exclude).chain(overrides.iter().map(|(p, _)| p)) {
+        if !container.tensors.iter().any(|t| pattern.matches(&t.name)) {
+            return Err(Error::refused(
+                format!("no tensor fits {:?}", pattern.as_str()),
+                "`weighbridge inspect` lists them",
+            ));
+        }
+    }
+    let (mut chosen, mut kept) = (Vec::new(), Vec::new());
+    for (index, tensor) in container.tensors.iter().enumerate() {
+        let fits = |list: &[glob::Pattern]| list.iter().any(|p| p.matches(&tensor.name));
+        let overridden = overrides.iter().rev().find(|(p, _)| p.matches(&tensor.name));
+        let method = overridden.map_or(request.method, |(_, method)| *method);
+        let why = if fits(&exclude) {
+            Some("excluded".to_owned())
+        } else if method == Method::Keep {
+            Some("kept by --override".to_owned())
+        } else if overridden.is_none() && !select.is_empty() && !fits(&select) {
+            Some("not selected".to_owned())
+        } else {
+            obstacle(tensor, method, request)
+        };
+        match why {
+            None => chosen.push(Chosen { tensor: index, method }),
+            Some(why) => kept.push(Kept { name: tensor.name.clone(), why }),
+        }
+    }
+    if chosen.is_empty() {
+        let why = kept.first().map(|k| format!(": {:?} {}", k.name, k.why)).unwrap_or_default();
+        return Err(Error::refused(format!("there is nothing to quantize{why}"), ""));
+    }
+    Ok((chosen, kept))
+}
+
+fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
+    let methods = || request.overrides.iter().map(|(_, m)| *m).chain([request.method]);
+    let whole = methods().any(|m| matches!(m, Method::Whole(_)));
+    if whole && request.encoder == Encoder::Reference {
+        return Err(Error::refused(
+            "int8 and int4 have no reference encoder",
+            "use --encoder best",
+        ));
+    }
+    if request.domain == Domain::Activations && methods().any(|m| matches!(m, Method::Blocks(_))) {
+        return Err(Error::refused(
+            "blocks are for weights only",
+            "--domain activations goes with int8 and int4",
+        ));
+    }
+    if request.overrides.iter().any(|(_, m)| *m == Method::Rows) {
+        return Err(Error::refused("i8 is a method for a whole file", "--method i8"));
+    }
+    if let Some((low, high)) = request.clip
+        && !(low.is_finite() && high.is_finite() && low < high)
+    {
+        return Err(Error::refused(format!("{low},{high} are no bounds"), "--clip MIN,MAX"));
+    }
+    Ok(())
+}
+
+/// Why a tensor can't be quantized.
+fn obstacle(tensor: &Tensor, method: Method, request: &QuantizeRequest) -> Option<String> {
+    let bytes = tensor.view()?.len() as u64;
+    let dtype = match tensor.encoding {
+        Encoding::Plain(dtype) => dtype,
+        _ => return Some(format!("is quantized already ({})", tensor.encoding.name())),
+    };
+    let known = [DType::F32, DType::F16, DType::BF16];
+    let any_rank = matches!(method, Method::Whole(_)) && request.domain == Domain::Activations;
+    if !dtype.is_float() || (request.encoder == Encoder::Reference && !known.contains(&dtype)) {
+        Some(format!("is {dtype}"))
+    } else if tensor.shape.len() != 2 && !any_rank {
+        let n = tensor.shape.len();
+        Some(format!("has {n} dimension{}", if n == 1 { "" } else { "s" }))
+    } else if tensor.count() == 0 {
+        Some("is empty".to_owned())
+    } else if bytes < request.min_bytes {
+        Some(format!("has {bytes} bytes, fewer than --min-bytes"))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,227 @@
+//! Storing weights in fewer bits, with the error that this makes measured.
+
+mod blocks;
+mod choice;
+mod error;
+mod importance;
+mod method;
+mod parts;
+mod report;
+mod rows;
+mod whole;
+
+pub use error::{ErrorSums, Loss};
+pub use method::Method;
+pub use report::{Kept, QuantizeReport, Quantized};
+pub use whole::Domain;
+
+use crate::convert::{Conversion, target_format};
+use blocks::Order;
+use choice::Chosen;
+use importance::Importance;
+use parts::{Part, parts};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use weighbridge_codec::block::Encoder;
+use weighbridge_format::model::Target;
+use weighbridge_format::sink::Progress;
+use weighbridge_format::{Container, Error, Input, Options, Tensor, open};
+
+/// What to quantize and how.
+#[derive(Clone, Debug)]
+pub struct QuantizeRequest {
+    pub method: Method,
+    pub encoder: Encoder,
+    pub domain: Domain,
+    /// Globs of the tensors to quantize; all when there are none. The others are kept.
+    pub select: Vec<String>,
+    /// Globs of tensors to keep.
+    pub exclude: Vec<String>,
+    /// Globs with the method that tensors of fitting names get instead; the last that fits counts.
+    pub overrides: Vec<(String, Method)>,
+    /// Tensors of fewer bytes are kept.
+    pub min_bytes: u64,
+    /// Bounds that values are clamped to; else what each tensor has.
+    pub clip: Option<(f32, f32)>,
+    /// A file with a weight for every column.
+    pub importance: Option<PathBuf>,
+    /// Options of the formats.
+    pub options: Options,
+    pub allow_loss: bool,
+    pub force: bool,
+}
+
+impl QuantizeRequest {
+    pub fn new(method: Method) -> QuantizeRequest {
+        QuantizeRequest {
+            method,
+            encoder: Encoder::Best,
+            domain: Domain::Weights,
+            select: Vec::new(),
+            exclude: Vec::new(),
+            overrides: Vec::new(),
+            min_bytes: 0,
+            clip: None,
+            importance: None,
+            options: Options::default(),
+            allow_loss: false,
+            force: false,
+        }
+    }
+}
+
+/// A file that is to be quantized, with its tensors chosen.
+#[derive(Debug)]
+pub struct Quantization<'a> {
+    request: &'a QuantizeRequest,
+    container: Container,
+    output: PathBuf,
+    chosen: Vec<Chosen>,
+    kept: Vec<Kept>,
+    importance: Importance,
+}
+
+/// Opens the input and chooses its tensors. Without an output only the report can be had.
+pub fn quantize<'a>(
+    input: &Path,
+    output: Option<&Path>,
+    request: &'a QuantizeRequest,
+) -> Result<Quantization<'a>, Error> {
+    let container = open(&Input::open(input)?, &request.options)?;
+    let importance = Importance::open(request.importance.as_deref())?;
+    let (chosen, kept) = choice::choose(&container, request)?;
+    let format = if request.method == Method::Rows { "i8bin" } else { "mcf" };
+    let output = match output {
+        Some(output) if target_format(output, None).is_ok_and(|f| f.info().id != format) => {
+            return Err(Error::refused(
+                format!(
+                    "{} writes {format}, not {:?}",
+                    request.method.name(),
+                    output.display().to_string()
+                ),
+                format!("name the output something.{format}"),
+            ));
+        }
+        output => output.map_or_else(|| PathBuf::from(format!("out.{format}")), Path::to_owned),
+    };
+    Ok(Quantization { request, container, output, chosen, kept, importance })
+}
+
+impl Quantization<'_> {
+    /// Values to quantize, for a progress bar.
+    pub fn work(&self) -> u64 {
+        self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum()
+    }
+
+    /// Quantizes, and plans the file.
+    pub fn run(self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
+        if self.request.method == Method::Rows {
+            return rows::run(self.container, &self.output, self.request, self.kept, progress);
+        }
+        let mut container = self.container.clone();
+        let mut done = Vec::with_capacity(self.chosen.len());
+        for (index, target, errors) in self.targets(progress)? {
+            done.push((index, errors));
+            container.tensors[index].target = Some(target);
+        }
+        self.importance.check_used()?;
+        let mut options = self.request.options.clone();
+        if self.request.encoder == Encoder::Reference {
+            options.set("reference-order", "true");
+        }
+        let format = target_format(&self.output, Some("mcf"))?;
+        let plan = format.plan(&container, &options)?;
+        let report = QuantizeReport::new(&container, &plan, &done, self.kept);
+        let (allow_loss, force) = (self.request.allow_loss, self.request.force);
+        let conversion =
+            Conversion { container, format, plan, output: self.output, allow_loss, force };
+        Ok((conversion, report))
+    }
+
+    /// What each chosen tensor becomes.
+    fn targets(&self, progress: Progress) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
+        let mut orders = Vec::new();
+        let mut list = Vec::new();
+        for chosen in &self.chosen {
+            let tensor = &self.container.tensors[chosen.tensor];
+            let clip = bounds(tensor, self.request)?;
+            match chosen.method {
+                Method::Blocks(method) => {
+                    let importance = self.importance.of(tensor)?;
+                    let order = Order { method, encoder: self.request.encoder, clip, importance };
+                    orders.push((chosen.tensor, order));
+                }
+                Method::Whole(width) => {
+                    let (target, errors) = whole::target(tensor, width, self.request.domain, clip)?;
+                    progress(tensor.count());
+                    list.push((chosen.tensor, target, errors));
+                }
+                Method::Rows | Method::Keep => {}
+            }
+        }
+        // The parts of all tensors in one list, so that small tensors keep all cores busy too.
+        let all: Vec<(usize, Part)> = orders
+            .iter()
+            .enumerate()
+            .flat_map(|(i, (tensor, _))| {
+                let shape = &self.container.tensors[*tensor].shape;
+                parts(shape[0], shape[1]).into_iter().map(move |part| (i, part))
+            })
+            .collect();
+        let mut surveyed: Vec<Vec<_>> = orders.iter().map(|_| Vec::new()).collect();
+        // A few at a time, so that the bar moves.
+        for some in all.chunks(16 * rayon::current_num_threads()) {
+            let survey = |(i, part): &(usize, Part)| {
+                let (tensor, order) = &orders[*i];
+                order.survey(&self.container.tensors[*tensor], *part)
+            };
+            let made = some.par_iter().map(survey).collect::<Result<Vec<_>, _>>()?;
+            progress(some.iter().map(|(_, part)| part.count()).sum());
+            some.iter().zip(made).for_each(|((i, _), made)| surveyed[*i].push(made));
+        }
+        for ((index, order), surveyed) in orders.into_iter().zip(surveyed) {
+            let tensor = &self.container.tensors[index];
+            let errors =
+                surveyed.iter().map(|s| s.errors).fold(ErrorSums::default(), ErrorSums::plus);
+            let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
+            let target = order.target(tensor, surveyed).ok_or_else(too_large)?;
+            list.push((index, target, errors));
+        }
+        Ok(list)
+    }
+}
+
+/// The bounds of a tensor's values: as asked for, else from the values, which must all be numbers.
+fn bounds(tensor: &Tensor, request: &QuantizeRequest) -> Result<(f32, f32), Error> {
+    let cols = tensor.shape.last().copied().unwrap_or(1);
+    let rows = tensor.count() / cols.max(1);
+    let of_part = |part: &Part| {
+        let values = part.values(tensor, cols);
+        let (mut low, mut high, mut odd) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
+        for &v in &values {
+            low = low.min(v);
+            high = high.max(v);
+            // Not zero exactly when some value is no number.
+            odd += v * 0.0;
+        }
+        if odd == 0.0 {
+            return Ok((low, high));
+        }
+        let at = values.iter().position(|v| !v.is_finite()).unwrap_or(0);
+        Err((part.start(cols) + at as u64, values[at]))
+    };
+    let wider = |a: (f32, f32), b: (f32, f32)| Ok((a.0.min(b.0), a.1.max(b.1)));
+    let none = || (f32::INFINITY, f32::NEG_INFINITY);
+    let found = parts(rows, cols).par_iter().map(of_part).try_reduce(none, wider);
+    let (low, high) = found.map_err(|(index, value)| {
+        Error::refused(
+            format!("tensor {:?} has {value} at index {index} and can't be quantized", tensor.name),
+            "--exclude keeps the tensor as it is",
+        )
+    })?;
+    let most = low.abs().max(high.abs());
+    Ok(request.clip.unwrap_or(match request.domain {
+        Domain::Weights => (-most, most),
+        Domain::Activations => (low, high),
+    }))
+}

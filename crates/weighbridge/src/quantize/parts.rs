@@ -1,0 +1,80 @@
+//! Tensors in parts of bounded size, worked on by all cores.
+
+use rayon::prelude::*;
+use weighbridge_format::model::BLOCK;
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Error, Tensor};
+
+/// Columns `col..col + len` of some rows; of one row unless they are whole ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub row: u64,
+    pub rows: u64,
+    pub col: u64,
+    pub len: u64,
+}
+
+impl Part {
+    /// Index of the first value.
+    pub(super) fn start(&self, cols: u64) -> u64 {
+        self.row * cols + self.col
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.rows * self.len
+    }
+
+    /// The values.
+    pub(super) fn values(&self, tensor: &Tensor, cols: u64) -> Vec<f32> {
+        tensor.values_f32(self.start(cols), to_len(self.count()))
+    }
+}
+
+/// A matrix in parts of at most [`BLOCK`] values: whole rows, or parts of long rows that begin at
+/// multiples of [`BLOCK`], and so at whole super blocks.
+pub(super) fn parts(rows: u64, cols: u64) -> Vec<Part> {
+    let most = BLOCK as u64;
+    let mut list = Vec::new();
+    if cols > most {
+        for row in 0..rows {
+            let starts = (0..cols).step_by(BLOCK);
+            list.extend(starts.map(|col| Part { row, rows: 1, col, len: most.min(cols - col) }));
+        }
+        return list;
+    }
+    let together = (most / cols.max(1)).max(1);
+    let starts = (0..rows).step_by(to_len(together));
+    list.extend(starts.map(|row| Part { row, rows: together.min(rows - row), col: 0, len: cols }));
+    list
+}
+
+/// Makes something of every part on all cores, a few at a time, and passes it on in order.
+pub(super) fn in_order<T: Copy + Sync>(
+    parts: &[T],
+    make: impl Fn(T) -> Vec<u8> + Sync,
+    out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for few in parts.chunks(4 * rayon::current_num_threads()) {
+        let made: Vec<_> = few.par_iter().map(|part| make(*part)).collect();
+        made.iter().try_for_each(|bytes| out(bytes))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_matrix_once() {
+        for (rows, cols) in [(3, 5), (1000, 384), (2, 200_000), (1, 65_536), (7, 65_537)] {
+            let mut next = 0;
+            for part in parts(rows, cols) {
+                assert_eq!(part.start(cols), next);
+                assert!(part.count() <= BLOCK as u64 && part.col % 256 == 0);
+                next += part.count();
+            }
+            assert_eq!(next, rows * cols);
+        }
+    }
+}

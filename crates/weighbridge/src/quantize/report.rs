@@ -1,0 +1,95 @@
+//! What quantizing made smaller, and what it cost.
+
+use super::{ErrorSums, Loss};
+use serde::Serialize;
+use weighbridge_format::Container;
+use weighbridge_format::model::{Encoding, Plan};
+
+#[derive(Clone, Debug, Serialize)]
+pub struct QuantizeReport {
+    /// Bytes of all tensors before, with their scales, and of the planned files after.
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+    /// Of all quantized tensors together.
+    pub bits_per_weight: f64,
+    #[serde(flatten)]
+    pub loss: Loss,
+    /// The quantized tensors, the largest error first.
+    pub tensors: Vec<Quantized>,
+    pub kept: Vec<Kept>,
+}
+
+/// A tensor in its new form.
+#[derive(Clone, Debug, Serialize)]
+pub struct Quantized {
+    pub name: String,
+    pub method: String,
+    pub shape: Vec<u64>,
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+    pub bits_per_weight: f64,
+    #[serde(flatten)]
+    pub loss: Loss,
+}
+
+/// A tensor that stays as it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Kept {
+    pub name: String,
+    pub why: String,
+}
+
+impl QuantizeReport {
+    /// `done` are the tensors that have a target, with their errors.
+    pub(super) fn new(
+        container: &Container,
+        plan: &Plan,
+        done: &[(usize, ErrorSums)],
+        kept: Vec<Kept>,
+    ) -> QuantizeReport {
+        let stored = |encoding: &Encoding, data: u64| {
+            data + match encoding {
+                Encoding::Blockwise(b) => b.scales.len() as u64,
+                _ => 0,
+            }
+        };
+        let before = |t: &weighbridge_format::Tensor| {
+            stored(&t.encoding, t.view().map_or(0, |v| v.len() as u64))
+        };
+        let mut tensors = Vec::new();
+        for (index, errors) in done {
+            let t = &container.tensors[*index];
+            let Some(target) = &t.target else { continue };
+            let after = stored(&target.encoding, target.encoding.byte_len(&t.shape).unwrap_or(0));
+            let method = match &target.encoding {
+                Encoding::Scaled(scaled) => format!("int{}", scaled.codes.bits()),
+                other => other.name().into_owned(),
+            };
+            tensors.push(Quantized {
+                name: t.name.clone(),
+                method,
+                shape: t.shape.clone(),
+                bytes_before: before(t),
+                bytes_after: after,
+                bits_per_weight: bits_per_weight(after, t.count()),
+                loss: errors.loss(),
+            });
+        }
+        tensors.sort_by(|a, b| b.loss.relative_rmse.total_cmp(&a.loss.relative_rmse));
+        let values = done.iter().map(|(i, _)| container.tensors[*i].count()).sum();
+        let all = done.iter().fold(ErrorSums::default(), |sum, (_, errors)| sum.plus(*errors));
+        QuantizeReport {
+            bytes_before: container.tensors.iter().map(before).sum(),
+            bytes_after: plan.size(),
+            bits_per_weight: bits_per_weight(tensors.iter().map(|t| t.bytes_after).sum(), values),
+            loss: all.loss(),
+            tensors,
+            kept,
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn bits_per_weight(bytes: u64, values: u64) -> f64 {
+    bytes as f64 * 8.0 / values as f64
+}

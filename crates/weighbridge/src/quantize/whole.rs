@@ -1,0 +1,94 @@
+//! One scale for a whole tensor.
+
+use super::error::ErrorSums;
+use super::parts::in_order;
+use rayon::prelude::*;
+use std::sync::Arc;
+use weighbridge_codec::DType;
+use weighbridge_codec::integer::{Mapping, Width};
+use weighbridge_format::model::{BLOCK, Encoding, Produce, Scaled, Scaling, Target};
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Error, Tensor};
+
+/// What the values are: weights around zero, or activations anywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Domain {
+    #[default]
+    Weights,
+    Activations,
+}
+
+/// Chooses the scale of a tensor and measures what comes of it.
+pub(super) fn target(
+    tensor: &Tensor,
+    width: Width,
+    domain: Domain,
+    clip: (f32, f32),
+) -> Result<(Target, ErrorSums), Error> {
+    let mapping = match domain {
+        Domain::Activations => Mapping::for_activations(width, clip),
+        Domain::Weights => Mapping::for_weights(width, clip, |each| {
+            starts(tensor).into_iter().for_each(|start| each(&values(tensor, start)));
+            Ok::<_, Error>(())
+        })?,
+    };
+    let (scale, zero) = (mapping.scale, mapping.zero);
+    #[allow(clippy::cast_possible_truncation)]
+    let zero_points = (domain == Domain::Activations).then(|| vec![zero as i32]);
+    let codes = match width {
+        Width::Int8 => DType::I8,
+        Width::Int4 => DType::I4,
+    };
+    let scaling = if zero.abs() < 8_388_608.0 {
+        Scaling::Affine { axis: None, scales: vec![scale], zero_points }
+    } else {
+        Scaling::Offset { scale, zero }
+    };
+    let encoding = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
+    let data = Codes { tensor: tensor.clone(), mapping };
+    let errors = starts(tensor).into_par_iter().map(|start| data.errors(start));
+    let errors = errors.reduce(ErrorSums::default, ErrorSums::plus);
+    Ok((Target { encoding, data: Arc::new(data), bounds: clip }, errors))
+}
+
+/// Where the parts of a tensor begin.
+fn starts(tensor: &Tensor) -> Vec<u64> {
+    (0..tensor.count()).step_by(BLOCK).collect()
+}
+
+fn values(tensor: &Tensor, start: u64) -> Vec<f32> {
+    tensor.values_f32(start, to_len(tensor.count() - start).min(BLOCK))
+}
+
+/// Makes the codes of a tensor while they are written.
+#[derive(Debug)]
+struct Codes {
+    tensor: Tensor,
+    mapping: Mapping,
+}
+
+impl Codes {
+    fn make(&self, start: u64) -> (Vec<f32>, Vec<u8>) {
+        let values = values(&self.tensor, start);
+        let mut codes = vec![0; self.mapping.width.byte_len(values.len())];
+        self.mapping.encode(&values, &mut codes);
+        (values, codes)
+    }
+
+    fn errors(&self, start: u64) -> ErrorSums {
+        let (values, codes) = self.make(start);
+        let code = |i: usize| match self.mapping.width {
+            Width::Int8 => codes[i].cast_signed(),
+            // To the top of the byte, and back with the sign.
+            Width::Int4 => (codes[i / 2] << (4 * (1 - i % 2))).cast_signed() >> 4,
+        };
+        let decoded: Vec<_> = (0..values.len()).map(|i| self.mapping.value(code(i))).collect();
+        ErrorSums::of(&values, &decoded)
+    }
+}
+
+impl Produce for Codes {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        in_order(&starts(&self.tensor), |start| self.make(start).1, out)
+    }
+}
