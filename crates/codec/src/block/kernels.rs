@@ -43,7 +43,7 @@ impl<'a> Row<'a> {
     }
 
     /// The row times a vector of its length: `sum(w[i] * x[i])`, in f32. It differs from the exact
-    /// sum by less than `cols * 2^-23 * sum(|w[i] * x[i]|)`; how it is rounded depends on the
+    /// sum by at most `cols * 2^-23 * sum(|w[i] * x[i]|)`; how it is rounded depends on the
     /// processor. Panics unless the lengths agree.
     pub fn dot_f32(&self, x: &[f32]) -> f32 {
         assert_eq!(x.len(), self.cols, "vectors of the same length");
@@ -53,7 +53,7 @@ impl<'a> Row<'a> {
     /// The row times a vector of eight-bit codes with one scale for every 32, filled up with zeros
     /// to whole blocks: the sum of `scale of the row's block * scale * sum(code * code)` over the
     /// blocks, where the sums of codes are exact. Any code may be there, -128 as well. It differs
-    /// from the exact sum by less than `(blocks + 8) * 2^-23` of the sum of all absolute products.
+    /// from the exact sum by at most `(blocks + 8) * 2^-23` of the sum of all absolute products.
     /// Panics unless the lengths agree.
     pub fn dot_i8(&self, codes: &[i8], scales: &[f32]) -> f32 {
         let blocks = self.cols.div_ceil(BLOCK);
@@ -307,6 +307,26 @@ mod tests {
                 let exact = (0..16).map(products).sum::<i32>() as f32;
                 assert_eq!(row.dot_i8(&codes, &[1.0; 16]), exact, "{method} {extreme}");
                 assert_eq!(scalar::dot_i8(&row, &codes, &[1.0; 16]), exact, "{method} {extreme}");
+            }
+        }
+    }
+
+    /// Anyone can make a row by hand: codes that it lacks are not read from elsewhere.
+    #[test]
+    fn rows_without_all_codes_panic() {
+        let random = &mut Random(8);
+        let fails =
+            |what: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(what)).is_err();
+        for method in Method::ALL {
+            for cols in [31, 32, 129, 512] {
+                let (layout, payload) = finite(method, 1, cols, random);
+                let mut row = Rows::new(layout, &payload).unwrap().row(0);
+                row.codes = &row.codes[1..];
+                let (x, blocks) = (vec![0.0; row.cols], row.cols.div_ceil(BLOCK));
+                let (codes, scales) = (vec![0; blocks * BLOCK], vec![0.0; blocks]);
+                assert!(fails(&|| row.decode(&mut x.clone())), "{method} {cols}");
+                assert!(fails(&|| assert_eq!(row.dot_f32(&x), 0.0)), "{method} {cols}");
+                assert!(fails(&|| assert_eq!(row.dot_i8(&codes, &scales), 0.0)), "{method} {cols}");
             }
         }
     }
