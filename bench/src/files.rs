@@ -11,7 +11,7 @@ pub struct Files {
     /// The shared library of ggml.
     pub ggml: PathBuf,
     pub work: PathBuf,
-    model_folder: PathBuf,
+    pub model_folder: PathBuf,
     /// The model's safetensors file.
     pub model: PathBuf,
     /// The model directory as EMBD, with its vocabulary.

@@ -1,18 +1,22 @@
-//! Block quantization on one core, against the types of ggml that are used for the same.
+//! Block quantization on one core, against the types of ggml that are used for the same; and
+//! `weighbridge quantize` as a whole process.
 
 use crate::Outcome;
 use crate::files::Files;
 use crate::ggml::{Codec, Type};
-use crate::table::{Row, throughput_ratio};
+use crate::process;
+use crate::table::{Row, throughput_ratio, time_limit};
 use crate::timing::in_turn;
 use safetensors::SafeTensors;
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 use weighbridge::codec::block::{Encoder, Layout, Method, Recipe, Rows};
 
 const DECODE_ROUNDS: usize = 40;
 const ENCODE_ROUNDS: usize = 5;
+const PROCESS_ROUNDS: usize = 10;
 
 /// What is measured of a method, and what is asked of it.
 struct Case {
@@ -85,7 +89,21 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
         decoding.push(decode);
         encoding.push(encode);
     }
-    Ok(decoding.into_iter().chain(encoding).collect())
+    let process = [measure_process(files)?];
+    Ok(decoding.into_iter().chain(encoding).chain(process).collect())
+}
+
+fn measure_process(files: &Files) -> Outcome<Row> {
+    let to = files.work.join("quantized.mcf");
+    let (from, to) = (files.model_folder.as_os_str(), to.as_os_str());
+    let args = ["quantize", "--method", "k4", "--force"].map(OsStr::new);
+    let args: Vec<_> = args.into_iter().chain([from, to]).collect();
+    let quantize = || process::run(&files.program, &args).expect("the model can be quantized");
+    let start = || process::run("true", &[]).expect("`true` runs");
+    let [ours, peer] = in_turn(PROCESS_ROUNDS, [&mut || quantize(), &mut || start()]);
+    std::fs::remove_file(to)?;
+    let what = "quantize MiniLM with k4, all cores (process); peer: `true`";
+    Ok(time_limit(what, &ours, &peer, 1.0))
 }
 
 fn measure_case(case: &Case, weights: &Weights, library: &Path) -> Outcome<[Row; 2]> {
