@@ -16,6 +16,10 @@ const BLOCKS: usize = 4;
 /// Their values.
 const VALUES: usize = BLOCKS * BLOCK;
 
+/// How many values further memory is asked for that decoding will write: 2 KiB. Anything from half
+/// to twice of it does as well.
+const AHEAD: usize = 512;
+
 /// Calls the version of a function that is made for the row's bits.
 macro_rules! by_bits {
     ($function:ident($row:expr $(, $argument:expr)*)) => {
@@ -74,13 +78,13 @@ fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLOCK]) {
-    // Where the block four further will go: without this, stores wait for memory.
-    for line in [VALUES, VALUES + 16] {
+    // Stores to memory that is in no cache wait for it; large outputs are an eighth faster with this.
+    for line in [AHEAD, AHEAD + 16] {
         let ahead = out.as_ptr().wrapping_add(line);
         // SAFETY: nothing is read or written, whatever the address.
         #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
         unsafe {
-            _mm_prefetch::<_MM_HINT_ET0>(ahead.cast());
+            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
         }
     }
     let (scale, codes) = (_mm256_set1_ps(scale), code_floats::<BITS>(codes));
