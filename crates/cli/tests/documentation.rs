@@ -7,9 +7,9 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let mut list: Vec<_> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/json.md"]
-        .map(|p| root.join(p))
-        .into();
+    let single =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/json.md", "docs/quantize.md"];
+    let mut list: Vec<_> = single.map(|p| root.join(p)).into();
     let formats = std::fs::read_dir(root.join("docs/formats")).unwrap();
     list.extend(formats.map(|e| e.unwrap().path()));
     list

@@ -62,6 +62,15 @@ impl FileSystem for FailingFiles {
         RealFiles.remove(path)
     }
 
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealFiles.create_folder(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        RealFiles.remove_folder(path)
+    }
+
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         self.step()?;
         RealFiles.sync_folder(folder)

@@ -3,9 +3,14 @@
 use std::sync::Arc;
 use weighbridge::codec::block::{Encoder, Layout, Method, Recipe};
 use weighbridge::codec::{DType, Scalar, element};
-use weighbridge::model::{Array, Attachment, Blockwise, Data, Records, Scaled, Scaling, Value};
-use weighbridge::sink::{MemoryFile, to_memory};
-use weighbridge::{Container, Encoding, Input, Options, Tensor, View, Vocabulary, samples, table};
+use weighbridge::model::{
+    Array, Attachment, Blockwise, Data, Plan, Records, Scaled, Scaling, Value,
+};
+use weighbridge::sink::to_memory;
+use weighbridge::{
+    Container, Encoding, Error, FormatInfo, Input, Options, Tensor, View, Vocabulary, samples,
+    table,
+};
 
 /// A valid file with what lies beside it, or a folder.
 #[derive(Clone, Debug)]
@@ -40,20 +45,21 @@ impl Fixture {
         changed
     }
 
-    /// From what a plan writes.
-    pub fn from_files(
-        format: &'static str,
+    /// What a plan of a format writes.
+    pub fn from_plan(
+        info: &'static FormatInfo,
         content: &'static str,
-        extension: &str,
-        files: Vec<MemoryFile>,
-    ) -> Fixture {
+        plan: &Plan,
+    ) -> Result<Fixture, Error> {
+        let files = to_memory(plan)?;
+        let extension = info.extensions.first().map(|e| format!(".{e}")).unwrap_or_default();
         let mut fixture = Fixture {
-            format,
+            format: info.id,
             content,
-            name: format!("{content}.{extension}"),
+            name: format!("{content}{extension}"),
             main: Vec::new(),
             beside: Vec::new(),
-            is_folder: false,
+            is_folder: plan.is_folder,
         };
         for (name, bytes) in files {
             match name {
@@ -61,7 +67,8 @@ impl Fixture {
                 None => fixture.main = bytes,
             }
         }
-        fixture
+        fixture.beside.sort();
+        Ok(fixture)
     }
 }
 
@@ -82,10 +89,9 @@ pub fn fixtures() -> Vec<Fixture> {
             let mut sample = sample.clone();
             sample.format = info.id;
             let Ok(plan) = format.plan(&sample, &Options::default()) else { continue };
-            let files = to_memory(&plan).expect("a planned sample is written");
-            let extension =
-                info.extensions.first().expect("a format that is written has an extension");
-            list.push(Fixture::from_files(info.id, content, extension, files));
+            list.push(
+                Fixture::from_plan(info, content, &plan).expect("a planned sample is written"),
+            );
         }
     }
     list.push(stream_layout());
@@ -98,13 +104,13 @@ fn stream_layout() -> Fixture {
     let format = table().iter().find(|f| f.info().id == "embd").expect("EMBD is in the table");
     let options = Options::default().with("layout", "stream");
     let plan = format.plan(&samples::tiny_model(), &options).expect("the model fits");
-    let files = to_memory(&plan).expect("a planned sample is written");
-    Fixture::from_files("embd", "stream", "weights", files)
+    Fixture::from_plan(format.info(), "stream", &plan).expect("a planned sample is written")
 }
 
 /// A Hugging Face directory with the tiny model.
 fn model_folder() -> Fixture {
-    let beside = samples::model_directory().expect("the sample is made");
+    let mut beside = samples::model_directory().expect("the sample is made");
+    beside.sort();
     Fixture {
         format: "hf",
         content: "folder",

@@ -74,6 +74,9 @@ impl Conversion {
                 "make it first",
             ));
         }
+        if self.plan.is_folder {
+            return self.folder_in_the_way();
+        }
         let existing = self.paths().into_iter().find(|p| p.exists())?;
         if existing.is_dir() {
             return Some(Error::refused(
@@ -85,9 +88,20 @@ impl Conversion {
         (!self.force).then(|| Error::refused(what, "--force replaces it"))
     }
 
+    /// A folder is never replaced: it may hold more than what was written into it.
+    fn folder_in_the_way(&self) -> Option<Error> {
+        let is_empty = || self.output.read_dir().is_ok_and(|mut list| list.next().is_none());
+        if !self.output.exists() || is_empty() {
+            return None;
+        }
+        let what = format!("{} exists", self.output.display());
+        Some(Error::refused(what, "name a new folder, or remove this one first"))
+    }
+
     /// The files that will be written.
     pub fn paths(&self) -> Vec<PathBuf> {
         let folder = self.output.parent().unwrap_or(Path::new(""));
+        let folder = if self.plan.is_folder { &self.output } else { folder };
         let path = |f: &weighbridge_format::model::FilePlan| match &f.beside {
             Some(name) => folder.join(name),
             None => self.output.clone(),
@@ -125,6 +139,13 @@ pub(crate) fn target_format(output: &Path, to: Option<&str>) -> Result<&'static 
                 format!("--to takes one of: {}", ids()),
             )
         });
+    }
+    // A folder has no extension: it is named as one.
+    if output.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        let folders: Vec<_> = table().iter().filter(|f| f.info().is_folder).collect();
+        if let [one] = folders.as_slice() {
+            return Ok(**one);
+        }
     }
     let extension = output.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let mut fitting = table().iter().filter(|f| f.info().extensions.contains(&extension.as_str()));

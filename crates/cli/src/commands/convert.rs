@@ -51,13 +51,17 @@ fn text(c: &Conversion, args: &Convert) -> String {
     let report = &c.plan.report;
     let verb = if args.dry_run { "would write" } else { "wrote" };
     let mut out = String::new();
-    for (path, file) in c.paths().iter().zip(&c.plan.files) {
+    let mut line = |path: &std::path::Path, what: String| {
         let name = styled(BOLD, safe(&path.display().to_string()));
-        out.push_str(&format!(
-            "{verb} {name}: {}, {}\n",
-            c.format.info().name,
-            render::size(file.size)
-        ));
+        out.push_str(&format!("{verb} {name}: {}, {what}\n", c.format.info().name));
+    };
+    if c.plan.is_folder {
+        let files = c.plan.files.len();
+        line(&c.output, format!("{files} files, {}", render::size(c.plan.size())));
+    } else {
+        for (path, file) in c.paths().iter().zip(&c.plan.files) {
+            line(path, render::size(file.size));
+        }
     }
     let mut part = |label: String, items: Vec<String>| {
         const MOST: usize = 12;

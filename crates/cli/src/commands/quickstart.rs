@@ -81,7 +81,7 @@ fn say(title: &str) -> Result<ExitCode, Error> {
 /// Writes the sample that suits each format; a new format appears here by itself.
 fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
     let mut made = Vec::new();
-    for format in table().iter().filter(|f| f.info().writes) {
+    for format in table().iter().filter(|f| f.info().writes && !f.info().is_folder) {
         let info = format.info();
         let mut sample =
             if info.holds.single { samples::unit_vectors() } else { samples::tiny_model() };

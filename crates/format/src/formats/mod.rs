@@ -30,6 +30,8 @@ pub struct FormatInfo {
     /// The bytes that every file begins with, where there are such.
     pub magic: &'static [u8],
     pub writes: bool,
+    /// A folder of files rather than a file.
+    pub is_folder: bool,
     pub holds: Holds,
     pub options: &'static [OptionSpec],
     pub rules: &'static [Rule],

@@ -58,10 +58,12 @@ impl Piece {
     }
 }
 
-/// A file to be written: the one that was asked for, or one beside it.
+/// A file to be written: the one that was asked for, one beside it, or one in the folder that was
+/// asked for.
 #[derive(Clone, Debug, Default)]
 pub struct FilePlan {
-    /// `None` for the file that was asked for, else the name of one in the same folder.
+    /// `None` for the file that was asked for, else the name of one in the same folder; of one in
+    /// the planned folder, with `/` between folders.
     pub beside: Option<String>,
     pub pieces: Vec<Piece>,
     /// Sum of the pieces' lengths so far.
@@ -85,12 +87,14 @@ impl FilePlan {
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     pub files: Vec<FilePlan>,
+    /// A folder was asked for, and all files go into it.
+    pub is_folder: bool,
     pub report: Report,
 }
 
 impl Plan {
     pub fn single(file: FilePlan, report: Report) -> Plan {
-        Plan { files: vec![file], report }
+        Plan { files: vec![file], is_folder: false, report }
     }
 
     /// Bytes of all files together.

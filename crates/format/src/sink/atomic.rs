@@ -7,8 +7,9 @@
 use super::Progress;
 use super::blocks::WholeBlocks;
 use super::execute::execute;
+use super::folder::write_folder;
 use crate::Error;
-use crate::model::Plan;
+use crate::model::{FilePlan, Plan};
 use crate::source::Unfinished;
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,6 +23,10 @@ pub trait FileSystem {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a new folder; it is an error if it exists.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
@@ -50,6 +55,14 @@ impl FileSystem for RealFiles {
         std::fs::remove_file(path)
     }
 
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
+    }
+
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         // Only Unix can open a folder to sync it.
         if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
@@ -62,7 +75,8 @@ impl OutFile for File {
     }
 }
 
-/// Writes all files of a plan, the main one to `target`.
+/// Writes all files of a plan, the main one to `target`; a planned folder as `target`, which must
+/// not exist unless it is empty.
 pub fn write(
     plan: &Plan,
     target: &Path,
@@ -70,6 +84,9 @@ pub fn write(
     progress: Progress,
 ) -> Result<(), Error> {
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if plan.is_folder {
+        return write_folder(plan, target, folder, files, progress);
+    }
     let mut staged = Staged { files, list: Vec::new() };
     for file in &plan.files {
         let path = file.beside.as_ref().map_or_else(|| target.to_owned(), |name| folder.join(name));
@@ -78,16 +95,26 @@ pub fn write(
         let _unfinished = Unfinished::register(&temp);
         staged.list.push(Stage { temp, path, backup: None, renamed: false, _unfinished });
         let stage = &staged.list[staged.list.len() - 1];
-        let mut blocks = WholeBlocks::new(&mut out);
-        execute(file, &stage.path, &mut blocks, progress)?;
-        blocks.flush().map_err(|e| Error::io(&stage.path, e))?;
-        out.sync().map_err(|e| Error::io(&stage.path, e))?;
+        fill(&mut *out, file, &stage.path, progress)?;
         if let Ok(old) = std::fs::metadata(&stage.path) {
             // The new file is as readable as the old one was. Not worth failing for.
             let _ = std::fs::set_permissions(&stage.temp, old.permissions());
         }
     }
     staged.commit(folder)
+}
+
+/// Writes a planned file and makes sure that it is on the disk.
+pub(super) fn fill(
+    out: &mut dyn OutFile,
+    file: &FilePlan,
+    path: &Path,
+    progress: Progress,
+) -> Result<(), Error> {
+    let mut blocks = WholeBlocks::new(&mut *out);
+    execute(file, path, &mut blocks, progress)?;
+    blocks.flush().map_err(|e| Error::io(path, e))?;
+    out.sync().map_err(|e| Error::io(path, e))
 }
 
 struct Stage {
@@ -159,7 +186,7 @@ impl Drop for Staged<'_> {
 }
 
 /// A name in the same folder that nothing else uses.
-fn temporary_beside(path: &Path, kind: &str) -> PathBuf {
+pub(super) fn temporary_beside(path: &Path, kind: &str) -> PathBuf {
     static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -3,6 +3,7 @@
 mod atomic;
 mod blocks;
 mod execute;
+mod folder;
 
 pub use atomic::{FileSystem, OutFile, RealFiles, write};
 pub use execute::{MemoryFile, Progress, to_memory};

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char};
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-const SLOTS: usize = 8;
+const SLOTS: usize = 64;
 static UNFINISHED: [AtomicPtr<c_char>; SLOTS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
@@ -70,6 +70,14 @@ extern "C" fn on_signal(signal: libc::c_int) {
             // slot freed by another thread in this very moment is the one race left, in a process
             // that is about to end.
             unsafe { libc::unlink(path) };
+        }
+    }
+    // Folders, once they are empty: inner ones were registered later.
+    for slot in UNFINISHED.iter().rev() {
+        let path = slot.load(Ordering::Acquire);
+        if !path.is_null() {
+            // SAFETY: as above; `rmdir` is async-signal-safe, and does nothing to a file.
+            unsafe { libc::rmdir(path) };
         }
     }
     let code = if signal == libc::SIGBUS {

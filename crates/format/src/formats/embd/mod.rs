@@ -27,6 +27,7 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["weights"],
     magic: &layout::MAGIC,
     writes: true,
+    is_folder: false,
     holds: Holds {
         dtypes: layout::DTYPES,
         scaled: |_| false,

@@ -16,6 +16,26 @@ pub(in super::super) struct Description {
     pub is_whole: bool,
 }
 
+impl Description {
+    /// Whether the files say this metadata.
+    pub(super) fn tells(&self, key: &str, text: &str) -> bool {
+        self.settings.iter().any(|(k, v)| *k == key && v == text)
+    }
+}
+
+/// Whether a config.json says what MCF has in its ModelInfo.
+pub(super) fn config_tells(attachments: &[Attachment], key: &str, text: &str) -> bool {
+    let Ok(config) = Files::Attached(attachments).json("config.json") else { return false };
+    let kind = config["model_type"].as_str().unwrap_or_default();
+    match key {
+        "arch" => kind.starts_with(text),
+        "num_key_value_heads" => config[key].to_string() == text,
+        #[allow(clippy::cast_possible_truncation)]
+        "rope_theta" => config[key].as_f64().is_some_and(|v| (v as f32).to_string() == text),
+        _ => false,
+    }
+}
+
 pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Description, Stop> {
     let config = files.json("config.json")?;
     let tokenizer = tokenizer::read(files, findings)?;

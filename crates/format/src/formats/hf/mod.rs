@@ -1,4 +1,4 @@
-//! A Hugging Face model directory, as a source: config.json, the tensors, the tokenizer's files.
+//! A Hugging Face model directory: config.json, the tensors, the tokenizer's files.
 //!
 //! Settings that formats with metadata need become metadata under EMBD's key names; the files
 //! themselves are attachments. See docs/formats/hf.md.
@@ -8,6 +8,7 @@ mod files;
 mod read;
 mod settings;
 mod tokenizer;
+mod write;
 
 pub(super) use describe::describe_files;
 pub(super) use read::headers;
@@ -36,7 +37,8 @@ static INFO: FormatInfo = FormatInfo {
     summary: "config.json, model.safetensors or its shards, and the tokenizer's files",
     extensions: &[],
     magic: b"",
-    writes: false,
+    writes: true,
+    is_folder: true,
     holds: Holds {
         dtypes: safetensors::DTYPES_HELD,
         scaled: |_| false,
@@ -96,10 +98,7 @@ impl Format for HuggingFace {
         }
     }
 
-    fn plan(&self, _: &Container, _: &Options) -> Result<Plan, Error> {
-        Err(Error::refused(
-            "a Hugging Face directory can be read, not written",
-            "write safetensors instead",
-        ))
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        write::plan(container, options)
     }
 }

@@ -134,10 +134,21 @@ pub(super) fn keeps(key: &str, value: &Value) -> bool {
 pub(super) fn model_info(container: &Container) -> ModelInfo {
     let (description, _) = hf::describe_files(&container.attachments);
     let mut info = ModelInfo::default();
+    let dialect = container.dialect_of("mcf");
     for (key, value) in &container.metadata {
         let told =
             || description.settings.iter().any(|(k, v)| k == key && value.as_text() == Some(v));
-        if set_field(&mut info, key, value) || told() || key.starts_with(FILE) {
+        // What only the files of an MCF file said, ModelInfo is not to say either; and what both
+        // said, both are to say.
+        let only_told = || {
+            let keys = dialect.and_then(|d| d.get("told")?.as_array());
+            keys.is_some_and(|keys| keys.iter().any(|k| k == key)) && told()
+        };
+        if key.starts_with(FILE)
+            || only_told()
+            || set_field(&mut info, key, value)
+            || (dialect.is_none() && told())
+        {
             continue;
         }
         let as_text = || value.to_plain_text().map(|t| Entry::Bytes(View::owned(t.into_bytes())));
@@ -145,8 +156,14 @@ pub(super) fn model_info(container: &Container) -> ModelInfo {
             info.entries.push((key.clone(), entry));
         }
     }
-    if container.dialect_of("mcf").is_none() {
-        fill_from_config(container, &mut info);
+    if let Some(config) = config(&container.attachments) {
+        if dialect.is_none() {
+            fill_from_config(&config, &mut info);
+        }
+        if dialect.is_none_or(|d| d.contains_key("config_facts")) {
+            let facts = config_facts(&config).into_iter();
+            info.entries.extend(facts.filter_map(|(key, value)| Some((key, entry_of(&value)?))));
+        }
     }
     for a in container.attachments.iter().filter(|a| section_of(&a.name).is_none()) {
         info.entries.push((format!("{FILE}{}", a.name), Entry::Bytes(a.data.clone())));
@@ -200,11 +217,7 @@ fn real_of(value: &Value) -> Option<f32> {
 }
 
 /// What the reference packer takes from a config.json, where the metadata doesn't say it.
-fn fill_from_config(container: &Container, info: &mut ModelInfo) {
-    let Some(file) = container.attachments.iter().find(|a| a.name == RESOURCES[0].1) else {
-        return;
-    };
-    let Ok(config) = serde_json::from_slice::<Json>(&file.data) else { return };
+fn fill_from_config(config: &Json, info: &mut ModelInfo) {
     let number = |key: &str| config[key].as_u64().and_then(|n| u32::try_from(n).ok());
     for (at, key) in [(6, "num_key_value_heads"), (7, "max_position_embeddings")] {
         if info.numbers[at] == 0 {
@@ -215,19 +228,43 @@ fn fill_from_config(container: &Container, info: &mut ModelInfo) {
     if let Some(theta) = config["rope_theta"].as_f64().filter(|_| info.rope_freq_base == 0.0) {
         info.rope_freq_base = theta as f32;
     }
-    let mut add = |key: &str, entry: Entry| {
-        if !info.entries.iter().any(|(k, _)| k == key) {
-            info.entries.push((key.to_owned(), entry));
-        }
-    };
-    add("hf.config_json_present", Entry::U32(1));
-    if let Some(kind) = config["model_type"].as_str() {
-        add("hf.model_type", Entry::Bytes(View::owned(kind.as_bytes().to_vec())));
-        let known = ARCHITECTURES.iter().skip(1).position(|a| kind.starts_with(a));
-        if let Some(known) = known.filter(|_| info.numbers[ARCH] == 0) {
-            info.numbers[ARCH] = u32::try_from(known + 1).unwrap_or(0);
-        }
+    let kind = config["model_type"].as_str().unwrap_or_default();
+    let known = ARCHITECTURES.iter().skip(1).position(|a| kind.starts_with(a));
+    if let Some(known) = known.filter(|_| info.numbers[ARCH] == 0) {
+        info.numbers[ARCH] = u32::try_from(known + 1).unwrap_or(0);
     }
+}
+
+/// The entries with which the reference packer repeats what config.json says.
+fn config_facts(config: &Json) -> Vec<(String, Value)> {
+    let mut facts = vec![("hf.config_json_present".to_owned(), Value::Number(DType::U32, 1))];
+    if let Some(kind) = config["model_type"].as_str() {
+        facts.push(("hf.model_type".to_owned(), Value::Text(kind.to_owned())));
+    }
+    facts
+}
+
+fn config(attachments: &[Attachment]) -> Option<Json> {
+    let file = attachments.iter().find(|a| a.name == RESOURCES[0].1)?;
+    serde_json::from_slice(&file.data).ok()
+}
+
+/// Takes those entries out of the metadata, if they are all there: other formats have no use for
+/// them.
+pub(super) fn take_config_facts(container: &mut Container) -> bool {
+    let Some(config) = config(&container.attachments) else { return false };
+    let facts = config_facts(&config);
+    let is_fact = |key: &String, value: &Value| {
+        let same = |v: &Value| {
+            v.to_plain_text() == value.to_plain_text() && v.type_name() == value.type_name()
+        };
+        facts.iter().any(|(k, v)| k == key && same(v))
+    };
+    let there = container.metadata.iter().filter(|(k, v)| is_fact(k, v)).count() == facts.len();
+    if there {
+        container.metadata.retain(|(k, v)| !is_fact(k, v));
+    }
+    there
 }
 
 /// The attachments as they are written: with the vocabulary, and with the headers of the safetensors

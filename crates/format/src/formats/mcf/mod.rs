@@ -26,6 +26,7 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["mcf"],
     magic: &layout::MAGIC,
     writes: true,
+    is_folder: false,
     holds: Holds {
         dtypes: layout::DTYPES,
         scaled: holds_scaled,

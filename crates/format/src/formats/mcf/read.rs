@@ -7,7 +7,9 @@ use super::quant_info::{ACTIVATIONS, Record};
 use super::rules::*;
 use super::{carry, index, model_info, quant_info};
 use crate::Input;
-use crate::model::{Attachment, Blockwise, Container, Dialect, Encoding, Scaled, Scaling, Tensor};
+use crate::model::{
+    Attachment, Blockwise, Container, Dialect, Encoding, Scaled, Scaling, Tensor, Value,
+};
 use crate::source::{Source, View};
 use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel};
 use serde_json::json;
@@ -150,10 +152,29 @@ fn read_files(
         let finding = RESOURCE.at(0..0).field(problem);
         findings.push(finding.hint("what the files say about the model is not used"));
     }
+    if carry::take_config_facts(container) {
+        container.dialect.insert("config_facts".into(), true.into());
+    }
+    // The settings in their usual order, so that other formats get them as from the files
+    // themselves; what ModelInfo says of them counts.
+    let (names, mut own): (Vec<_>, Vec<_>) = std::mem::take(&mut container.metadata)
+        .into_iter()
+        .partition(|(key, _)| key == "model_name" || key == "base_model");
+    container.metadata = names;
+    let mut told = Vec::new();
     for (key, text) in description.settings {
-        if !container.metadata.iter().any(|(k, _)| k == key) {
-            container.set_text(key, text);
-        }
+        let entry = match own.iter().position(|(k, _)| k == key) {
+            Some(at) => own.remove(at),
+            None => {
+                told.push(key);
+                (key.to_owned(), Value::Text(text))
+            }
+        };
+        container.metadata.push(entry);
+    }
+    container.metadata.append(&mut own);
+    if !told.is_empty() {
+        container.dialect.insert("told".into(), told.into());
     }
     container.vocabulary = description.vocabulary;
     for a in &mut container.attachments {

@@ -3,6 +3,7 @@
 use super::super::FormatInfo;
 use super::index::{self, Entry};
 use super::layout::{self, Header, Kind, section_name};
+use super::model_info::ModelInfo;
 use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
 use super::{carry, model_info};
 use crate::model::{
@@ -33,10 +34,14 @@ pub(super) fn plan(
     }
     rest.metadata.retain(|(k, v)| !carry::keeps(k, v) && v.as_text().is_none());
     // Codes without a scale are bytes whose meaning the file doesn't say.
-    let unscaled = |name: &str| fact(container, "unscaled", name).is_some();
-    for tensor in rest.tensors.iter_mut().filter(|t| unscaled(&t.name)) {
-        tensor.encoding = Encoding::Plain(DType::U8);
-        tensor.shape = vec![tensor.view().map_or(0, |v| v.len() as u64)];
+    let is_unscaled = |t: &Tensor| fact(container, "unscaled", &t.name).is_some();
+    let raw: Vec<_> =
+        full.tensors.iter().map(|t| raw_codes(t).filter(|_| is_unscaled(t))).collect();
+    for (tensor, raw) in rest.tensors.iter_mut().zip(&raw) {
+        if let Some((_, bytes)) = raw {
+            let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len() as u64]);
+            *tensor = Tensor::stored(tensor.name.clone(), encoding, shape, bytes.clone());
+        }
     }
     let mut placements = fit(&rest, &info.holds, options, &mut report)?;
     placements.sort_by(|a, b| {
@@ -46,8 +51,8 @@ pub(super) fn plan(
         .iter()
         .map(|p| {
             let (tensor, shape) = (&rest.tensors[p.tensor], full.tensors[p.tensor].shape.clone());
-            let is_unscaled = unscaled(&tensor.name).then(|| &full.tensors[p.tensor].encoding);
-            Payload::new(container, tensor, shape, p, is_unscaled)
+            let unscaled = raw[p.tensor].as_ref().map(|(codes, _)| *codes);
+            Payload::new(container, tensor, shape, p, unscaled)
         })
         .collect();
     let file = Assembly::new(&full, &payloads, options)?.write()?;
@@ -57,6 +62,23 @@ pub(super) fn plan(
 /// A fact about a tensor that was read from an MCF file.
 fn fact<'a>(container: &'a Container, what: &str, tensor: &str) -> Option<&'a serde_json::Value> {
     container.dialect_of("mcf")?.get(what)?.get(tensor)
+}
+
+/// The type and the bytes of codes without a scale. Those of four bits, which are read as u4, may
+/// have been widened to travel.
+fn raw_codes(tensor: &Tensor) -> Option<(DType, View)> {
+    let bytes = tensor.view()?;
+    match (&tensor.encoding, &tensor.origin) {
+        (Encoding::Plain(DType::I8), None) => Some((DType::I8, bytes.clone())),
+        (Encoding::Plain(DType::U4), None) => Some((DType::I4, bytes.clone())),
+        (Encoding::Plain(DType::U8), Some(Encoding::Plain(DType::U4)))
+            if bytes.iter().all(|&b| b < 16) =>
+        {
+            let pair = |pair: &[u8]| pair[0] | pair.get(1).map_or(0, |high| high << 4);
+            Some((DType::I4, View::owned(bytes.chunks(2).map(pair).collect())))
+        }
+        _ => None,
+    }
 }
 
 /// A tensor as it is written.
@@ -78,14 +100,11 @@ impl<'a> Payload<'a> {
         tensor: &'a Tensor,
         shape: Vec<u64>,
         placement: &'a Placement,
-        unscaled: Option<&Encoding>,
+        unscaled: Option<DType>,
     ) -> Self {
         let encoding = &placement.encoding;
         let (kind, front, domain) = match (unscaled, encoding) {
-            (Some(raw), _) => {
-                let codes = if raw.stored() == DType::U4 { DType::I4 } else { DType::I8 };
-                (Kind::Whole(codes), None, WEIGHTS)
-            }
+            (Some(codes), _) => (Kind::Whole(codes), None, WEIGHTS),
             (_, Encoding::Plain(dtype)) => (Kind::Plain(*dtype), None, WEIGHTS),
             (_, Encoding::Blockwise(b)) => {
                 (Kind::Blocks(b.method), Some(b.scales.clone()), WEIGHTS)
@@ -219,7 +238,13 @@ impl<'a> Assembly<'a> {
     /// The sections in the order of the file: as they were, else as the reference writer has them.
     fn section_kinds(&self, quantized: bool, options: &Options) -> Vec<u32> {
         let attached = self.container.attachments.iter().filter_map(|a| carry::section_of(&a.name));
-        let mut kinds: Vec<u32> = attached.chain([layout::MODEL_INFO]).collect();
+        let mut kinds: Vec<u32> = attached.collect();
+        let known = self.container.dialect_of("mcf").and_then(|d| d.get("order")?.as_array());
+        // A file that had none, and has nothing to say in it, goes on without it.
+        let had_info = known.is_none_or(|k| k.iter().any(|k| *k == layout::MODEL_INFO));
+        if had_info || self.model_info != model_info::to_bytes(&ModelInfo::default()) {
+            kinds.push(layout::MODEL_INFO);
+        }
         kinds.sort_unstable();
         if !self.payloads.is_empty() {
             kinds.extend([layout::TENSOR_DATA, layout::TENSOR_INDEX]);
@@ -227,7 +252,6 @@ impl<'a> Assembly<'a> {
         if quantized {
             kinds.push(layout::QUANT_INFO);
         }
-        let known = self.container.dialect_of("mcf").and_then(|d| d.get("order")?.as_array());
         if let Some(known) = known.filter(|_| !options.flag(REFERENCE)) {
             let place = |kind: &u32| known.iter().position(|k| k.as_u64() == Some((*kind).into()));
             kinds.sort_by_key(|kind| place(kind).unwrap_or(usize::MAX));

@@ -24,6 +24,7 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["npy"],
     magic: &header::MAGIC,
     writes: true,
+    is_folder: false,
     holds: Holds {
         dtypes: header::HELD,
         scaled: |_| false,

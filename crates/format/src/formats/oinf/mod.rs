@@ -24,6 +24,7 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["oinf"],
     magic: &layout::MAGIC,
     writes: true,
+    is_folder: false,
     holds: Holds {
         dtypes: layout::DTYPES_WRITTEN,
         scaled: |s| matches!(s.scaling, Scaling::Affine { .. }),

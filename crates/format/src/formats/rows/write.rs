@@ -84,7 +84,7 @@ pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Resu
     file.push(piece);
     let mut beside = FilePlan { beside: Some(meta::NAME.to_owned()), ..FilePlan::default() };
     beside.push(meta::document(kind, shape, &about, !normalize));
-    Ok(Plan { files: vec![file, beside], report })
+    Ok(Plan { files: vec![file, beside], is_folder: false, report })
 }
 
 fn asked_rounding(options: &Options) -> Result<Option<Rounding>, Error> {

@@ -10,7 +10,7 @@ use weighbridge_codec::DType;
 pub(super) const LONGEST: u64 = 100_000_000;
 
 /// Each type under its name in the header.
-pub(super) const DTYPES: &[(&str, DType)] = &[
+pub(in super::super) const DTYPES: &[(&str, DType)] = &[
     ("BOOL", DType::Bool),
     ("F4", DType::F4E2M1),
     ("F6_E2M3", DType::F6E2M3),
@@ -59,7 +59,7 @@ pub(super) fn name_of(dtype: DType) -> &'static str {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry<'a> {
+pub(in super::super) struct Entry<'a> {
     #[serde(borrow)]
     pub dtype: Cow<'a, str>,
     pub shape: Vec<u64>,
@@ -68,7 +68,7 @@ pub(super) struct Entry<'a> {
 
 /// The header's entries in the order of the file.
 #[derive(Debug, Default)]
-pub(super) struct Header<'a> {
+pub(in super::super) struct Header<'a> {
     pub metadata: Vec<(String, String)>,
     pub tensors: Vec<(Cow<'a, str>, Entry<'a>)>,
 }

@@ -12,9 +12,10 @@ mod rules;
 mod shards;
 mod write;
 
-pub(super) use header::{DTYPES_HELD, header_text};
+pub(super) use header::{DTYPES, DTYPES_HELD, Header, header_text};
 pub(super) use read::read_file;
 pub(super) use shards::read_index;
+pub(super) use write::{Written, assemble, with_header};
 
 use super::values::check_finite;
 use super::{Format, FormatInfo, Stop, Sureness};
@@ -31,6 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["safetensors"],
     magic: b"",
     writes: true,
+    is_folder: false,
     holds: Holds {
         dtypes: header::DTYPES_HELD,
         scaled: |_| false,

@@ -7,7 +7,7 @@ use super::hub_tensors::Stored;
 use crate::model::{Container, Encoding, FilePlan, Piece, Plan, Report, fit};
 use crate::wire::put_u64;
 use crate::{Error, Options, Tensor};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use weighbridge_codec::DType;
 
 pub(super) fn plan(
@@ -56,10 +56,9 @@ pub(super) fn plan(
         })
         .filter(|s| !(asked && s.encoding != s.tensor.encoding && s.tensor.encoding.is_real()))
         .collect();
-    let carried = hub::pack(&container, &stored);
+    let carried = hub::pack(container, &stored);
 
-    let mut entries = serde_json::Map::new();
-    let texts_in_header = hub::texts_fit(&container);
+    let texts_in_header = hub::texts_fit(container);
     let mut texts = serde_json::Map::new();
     for (key, value) in &container.metadata {
         if let Some(text) = value.as_text().filter(|_| key != hub::KEY && texts_in_header) {
@@ -71,31 +70,50 @@ pub(super) fn plan(
         texts.insert(hub::KEY.to_owned(), text.into());
         parts = tensors;
     }
+    let mut all = Vec::new();
+    for p in &placements {
+        let tensor = &plain.tensors[p.tensor];
+        all.push(Written {
+            name: hub::stored_name(&tensor.name).to_owned(),
+            dtype: p.encoding.stored(),
+            shape: tensor.shape.clone(),
+            data: Piece::tensor(tensor, &p.encoding, p.bytes),
+        });
+    }
+    for (name, view) in parts {
+        let shape = vec![view.len() as u64];
+        all.push(Written { name, dtype: DType::U8, shape, data: Piece::View(view) });
+    }
+    Ok(Plan::single(assemble(texts, all)?, report))
+}
+
+/// A tensor with its place in the header.
+pub(in super::super) struct Written {
+    pub name: String,
+    pub dtype: DType,
+    pub shape: Vec<u64>,
+    pub data: Piece,
+}
+
+/// A file of these texts and tensors, in this order.
+pub(in super::super) fn assemble(
+    texts: serde_json::Map<String, Json>,
+    tensors: Vec<Written>,
+) -> Result<FilePlan, Error> {
+    let mut entries = serde_json::Map::new();
     if !texts.is_empty() {
         entries.insert("__metadata__".to_owned(), texts.into());
     }
     let mut data = FilePlan::default();
-    let mut add = |name: &str, dtype: DType, shape: &[u64], piece: Piece| {
+    for Written { name, dtype, shape, data: piece } in tensors {
         let start = data.size;
         data.push(piece);
         let entry = json!({"dtype": header::name_of(dtype), "shape": shape, "data_offsets": [start, data.size]});
-        match entries.insert(name.to_owned(), entry) {
-            None => Ok(()),
-            Some(_) => {
-                Err(Error::refused(format!("two tensors are named {name:?}"), "use --rename"))
-            }
+        if entries.insert(name.clone(), entry).is_some() {
+            return Err(Error::refused(format!("two tensors are named {name:?}"), "use --rename"));
         }
-    };
-    for p in &placements {
-        let tensor = &plain.tensors[p.tensor];
-        let piece = Piece::tensor(tensor, &p.encoding, p.bytes);
-        add(hub::stored_name(&tensor.name), p.encoding.stored(), &tensor.shape, piece)?;
     }
-    for (name, view) in parts {
-        let shape = [view.len() as u64];
-        add(&name, DType::U8, &shape, Piece::View(view))?;
-    }
-    let mut text = serde_json::Value::Object(entries).to_string();
+    let mut text = Json::Object(entries).to_string();
     while !text.len().is_multiple_of(8) {
         text.push(' ');
     }
@@ -105,13 +123,18 @@ pub(super) fn plan(
             "",
         ));
     }
+    Ok(with_header(&text, data.pieces))
+}
+
+/// A file of this header and the data behind it.
+pub(in super::super) fn with_header(text: &str, data: Vec<Piece>) -> FilePlan {
     let mut file = FilePlan::default();
     let mut front = Vec::with_capacity(text.len() + 8);
     put_u64(&mut front, text.len() as u64);
     front.extend_from_slice(text.as_bytes());
     file.push(Piece::Bytes(front));
-    data.pieces.into_iter().for_each(|p| file.push(p));
-    Ok(Plan::single(file, report))
+    data.into_iter().for_each(|p| file.push(p));
+    file
 }
 
 /// The codes come back from the values.

@@ -1,0 +1,208 @@
+//! Container to a folder of files: the attachments as they are, the tensors as safetensors.
+//!
+//! Where the header of the original safetensors file travelled along and still fits the tensors,
+//! the file is written with it, byte for byte as it was.
+
+use super::super::safetensors::{self, DTYPES, Written, with_header};
+use super::INFO;
+use super::describe::{Description, config_tells, describe_files};
+use super::read::{MODEL, headers};
+use crate::model::{
+    Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, fit,
+};
+use crate::source::is_inside;
+use crate::{Error, Options};
+use std::collections::{HashMap, HashSet};
+use weighbridge_codec::DType;
+
+/// How an attachment is named that holds the header of a safetensors file.
+const HEADER: &str = ".safetensors.header";
+/// Attachments that are parts of an MCF file rather than files.
+const PARTS: &str = "mcf/";
+
+pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Error> {
+    if !container.attachments.iter().any(|a| a.name == "config.json") {
+        return Err(Error::refused(
+            "a model directory needs a config.json, and there is none in this file",
+            "write safetensors instead",
+        ));
+    }
+    let mut report = Report::default();
+    let mut files = Vec::new();
+    for a in &container.attachments {
+        if a.name.starts_with(PARTS) {
+            report.lose(format!("attachment {:?}", a.name), "it is no file of a model directory");
+        } else if !a.name.ends_with(HEADER) {
+            files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
+        }
+    }
+    let (description, _) = describe_files(&container.attachments);
+    let headers = known_headers(container);
+    let models = match with_headers(container, &headers, options) {
+        Some(models) => {
+            count_kept(container, &mut report);
+            models
+        }
+        None => {
+            if !headers.is_empty() {
+                let what = format!("{MODEL} is not the original: the tensors were changed");
+                report.warnings.push(what);
+            }
+            vec![written_anew(container, &description, options, &mut report)?]
+        }
+    };
+    // What is written tells most of the metadata again.
+    let mut rest = container.clone();
+    rest.attachments.clear();
+    let in_header = |key: &str, text: &str| {
+        models.iter().any(|m| m.texts.iter().any(|(k, v)| k == key && v == text))
+    };
+    rest.metadata.retain(|(key, value)| {
+        let told = |text: &str| {
+            description.tells(key, text)
+                || in_header(key, text)
+                || config_tells(&container.attachments, key, text)
+        };
+        key != "model_name" && !value.to_plain_text().is_some_and(|text| told(&text))
+    });
+    rest.vocabulary.take_if(|v| description.vocabulary.as_ref().is_some_and(|w| w.same_as(v)));
+    let holds = Holds { metadata: Keeps::Nothing, vocabulary: false, ..INFO.holds };
+    let mut others = Report::default();
+    // The tensors were placed above.
+    rest.tensors.clear();
+    fit(&rest, &holds, options, &mut others)?;
+    report.losses.append(&mut others.losses);
+    report.ignored.append(&mut others.ignored);
+    report.warnings.append(&mut others.warnings);
+    files.extend(models.into_iter().map(|m| m.file));
+    check_names(&files)?;
+    Ok(Plan { files, is_folder: true, report })
+}
+
+fn file(name: &str, pieces: Vec<Piece>) -> FilePlan {
+    let mut file = FilePlan { beside: Some(name.to_owned()), ..FilePlan::default() };
+    pieces.into_iter().for_each(|p| file.push(p));
+    file
+}
+
+/// Names come from a file: none may lead out of the folder, and none may be a file and a folder.
+fn check_names(files: &[FilePlan]) -> Result<(), Error> {
+    let names: HashSet<&str> = files.iter().filter_map(|f| f.beside.as_deref()).collect();
+    for name in &names {
+        if !is_inside(name) {
+            return Err(Error::refused(
+                format!("{name:?} is no name of a file in the folder"),
+                "the file may want to write somewhere else; don't trust it",
+            ));
+        }
+        let mut parents = name.match_indices('/').map(|(at, _)| &name[..at]);
+        if let Some(parent) = parents.find(|p| names.contains(p)) {
+            return Err(Error::refused(format!("{parent:?} would be a file and a folder"), ""));
+        }
+    }
+    if names.len() != files.len() {
+        return Err(Error::refused("two files have the same name", ""));
+    }
+    Ok(())
+}
+
+/// A planned safetensors file, and the texts in its header.
+struct Model {
+    file: FilePlan,
+    texts: Vec<(String, String)>,
+}
+
+/// Headers that travelled, by the name of the file they belong to.
+fn known_headers(container: &Container) -> Vec<(String, String)> {
+    let attached = container.attachments.iter().filter_map(|a| {
+        let name = a.name.strip_suffix(".header").filter(|_| a.name.ends_with(HEADER))?;
+        Some((name.to_owned(), std::str::from_utf8(&a.data).ok()?.to_owned()))
+    });
+    attached.chain(headers(container)).collect()
+}
+
+/// The safetensors files with their old headers, if those are about the tensors that there are.
+fn with_headers(
+    container: &Container,
+    headers: &[(String, String)],
+    options: &Options,
+) -> Option<Vec<Model>> {
+    let mut left: HashMap<_, _> = container.tensors.iter().map(|t| (t.name.as_str(), t)).collect();
+    let mut models = Vec::new();
+    for (name, text) in headers.iter().filter(|_| options.get("dtype").is_none()) {
+        let header: safetensors::Header = serde_json::from_str(text).ok()?;
+        let mut entries: Vec<_> = header.tensors.iter().collect();
+        entries.sort_by_key(|(_, e)| e.data_offsets);
+        let (mut at, mut pieces) = (0u64, Vec::new());
+        for (name, entry) in entries {
+            let tensor = left.remove(name.as_ref())?;
+            let (_, dtype) = DTYPES.iter().find(|(n, _)| *n == entry.dtype)?;
+            let plain = Encoding::Plain(*dtype);
+            let fits = tensor.encoding == plain
+                || (*dtype == DType::F32 && !matches!(tensor.encoding, Encoding::Plain(_)));
+            let bytes = plain.byte_len(&tensor.shape)?;
+            let end = at.checked_add(bytes)?;
+            if !fits || tensor.shape != entry.shape || entry.data_offsets != (at, end) {
+                return None;
+            }
+            tensor.view()?;
+            pieces.push(Piece::tensor(tensor, &plain, bytes));
+            at = end;
+        }
+        let mut planned = with_header(text, pieces);
+        planned.beside = Some(name.clone());
+        models.push(Model { file: planned, texts: header.metadata });
+    }
+    (left.is_empty() && !models.is_empty()).then_some(models)
+}
+
+/// One new safetensors file with all tensors, and the metadata's texts in its header.
+fn written_anew(
+    container: &Container,
+    description: &Description,
+    options: &Options,
+    report: &mut Report,
+) -> Result<Model, Error> {
+    let mut bare = container.clone();
+    (bare.metadata, bare.sizevars, bare.attachments) = (vec![], vec![], vec![]);
+    (bare.vocabulary, bare.records) = (None, None);
+    (bare.ignored, bare.notes) = (vec![], vec![]);
+    let placements = fit(&bare, &INFO.holds, options, report)?;
+    let mut texts: Vec<_> = vec![("format".to_owned(), "pt".to_owned())];
+    for (key, value) in &container.metadata {
+        if let Some(text) = value.as_text()
+            && key != "model_name"
+            && !description.tells(key, text)
+            && !config_tells(&container.attachments, key, text)
+        {
+            texts.push((key.clone(), text.to_owned()));
+        }
+    }
+    let tensors = placements.iter().map(|p| {
+        let tensor = &container.tensors[p.tensor];
+        Written {
+            name: tensor.name.clone(),
+            dtype: p.encoding.stored(),
+            shape: tensor.shape.clone(),
+            data: Piece::tensor(tensor, &p.encoding, p.bytes),
+        }
+    });
+    let map = texts.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
+    let mut planned = safetensors::assemble(map, tensors.collect())?;
+    planned.beside = Some(MODEL.to_owned());
+    Ok(Model { file: planned, texts })
+}
+
+fn count_kept(container: &Container, report: &mut Report) {
+    for tensor in &container.tensors {
+        if let Encoding::Plain(_) = tensor.encoding {
+            report.kept += 1;
+        } else {
+            report.changed.push(Changed {
+                tensor: tensor.name.clone(),
+                from: tensor.encoding.name().into_owned(),
+                to: DType::F32.name().to_owned(),
+            });
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Writing a folder of files: all of it under another name first, then one rename.
+
+use super::Progress;
+use super::atomic::{FileSystem, fill, temporary_beside};
+use crate::Error;
+use crate::model::Plan;
+use crate::source::{Unfinished, is_inside};
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(super) fn write_folder(
+    plan: &Plan,
+    target: &Path,
+    parent: &Path,
+    files: &dyn FileSystem,
+    progress: Progress,
+) -> Result<(), Error> {
+    let root = temporary_beside(target, "part");
+    let mut staged = StagedFolder { files, made: Vec::new(), finished: false };
+    staged.folder(&root)?;
+    for file in &plan.files {
+        let name = file.beside.as_deref().filter(|name| is_inside(name)).ok_or_else(|| {
+            let why = "a file without a name of its own in the folder";
+            Error::io(&root, io::Error::new(io::ErrorKind::InvalidInput, why))
+        })?;
+        staged.parents(&root, name)?;
+        let path = root.join(name);
+        let mut out = files.create(&path).map_err(|e| Error::io(&path, e))?;
+        staged.made.push((path.clone(), false, Unfinished::register(&path)));
+        fill(&mut *out, file, &path, progress)?;
+    }
+    for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
+        files.sync_folder(path).map_err(|e| Error::io(path, e))?;
+    }
+    let was_there = target.is_dir();
+    files.rename(&root, target).map_err(|e| Error::io(target, e))?;
+    if let Err(e) = files.sync_folder(parent) {
+        // Back under the temporary name, to be removed. Errors here have no better place than this
+        // one.
+        let _ = files.rename(target, &root);
+        let _ = if was_there { files.create_folder(target) } else { Ok(()) };
+        return Err(Error::io(parent, e));
+    }
+    staged.finished = true;
+    Ok(())
+}
+
+/// Files and folders under the temporary name; removed when dropped before the end.
+struct StagedFolder<'a> {
+    files: &'a dyn FileSystem,
+    made: Vec<(PathBuf, bool, Unfinished)>,
+    finished: bool,
+}
+
+impl StagedFolder<'_> {
+    fn folder(&mut self, path: &Path) -> Result<(), Error> {
+        self.files.create_folder(path).map_err(|e| Error::io(path, e))?;
+        self.made.push((path.to_owned(), true, Unfinished::register(path)));
+        Ok(())
+    }
+
+    /// The folders that a name leads through.
+    fn parents(&mut self, root: &Path, name: &str) -> Result<(), Error> {
+        for (at, _) in name.match_indices('/') {
+            let path = root.join(&name[..at]);
+            if !self.made.iter().any(|(made, _, _)| *made == path) {
+                self.folder(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StagedFolder<'_> {
+    fn drop(&mut self) {
+        for (path, is_folder, _) in self.made.iter().rev().filter(|_| !self.finished) {
+            let _ = match is_folder {
+                true => self.files.remove_folder(path),
+                false => self.files.remove(path),
+            };
+        }
+    }
+}
