@@ -10,7 +10,10 @@ import shutil
 import unittest
 from pathlib import Path
 
+import mcf_reference
 from common import ROOT, Case, SafeTensors, expanded, for_each
+from mcf_file import McfFile
+from mcf_peer import BLOCK_METHODS
 
 FOLDER = Path(os.environ.get("WEIGHBRIDGE_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
 
@@ -34,6 +37,7 @@ MODELS = [
 ]
 QUANTIZED = ["quantized-q4", "quantized-q8", "quantized-u8"]
 I8BIN = {"rounded": "nearest", "truncated": "truncate"}
+MCF = ["tiny1", *(f"tiny1-{method}" for method in BLOCK_METHODS)]
 
 
 @unittest.skipUnless(FOLDER.is_dir(), f"no folder {FOLDER}; WEIGHBRIDGE_CONFORMANCE names it")
@@ -58,14 +62,16 @@ class ConformanceCase(Case):
 class Visited(ConformanceCase):
     def test_every_file_has_a_test(self):
         """A file that is added later is noticed, and so is a folder that is empty."""
-        found = {p for kind in ("embd", "oinf", "i8bin") for p in (FOLDER / kind).rglob("*.*")}
+        folders = ("embd", "oinf", "i8bin", "mcf")
+        found = {p for kind in folders for p in (FOLDER / kind).rglob("*.*")}
         tested = {FOLDER / "embd" / f"{n}.weights" for n in EMBD}
         tested |= {FOLDER / "oinf" / "all-types.oinf"}
         tested |= {FOLDER / "oinf" / "v2" / f"{n}.oinf" for n in MODELS + QUANTIZED}
         tested |= {FOLDER / "i8bin" / n / "embeddings.i8bin" for n in I8BIN}
-        kinds = {".weights", ".oinf", ".i8bin"}
+        tested |= {FOLDER / "mcf" / f"{n}.mcf" for n in MCF}
+        kinds = {".weights", ".oinf", ".i8bin", ".mcf"}
         self.assertEqual({p for p in found if p.suffix in kinds}, tested)
-        self.assertEqual(len(tested), 5 + 1 + 12 + 2)
+        self.assertEqual(len(tested), 5 + 1 + 12 + 2 + 7)
         texts = {p for p in found if p.name.endswith(".verify.txt")}
         self.assertEqual({p.name.removesuffix(".verify.txt") for p in texts}, set(MODELS))
 
@@ -168,3 +174,45 @@ class I8Bin(ConformanceCase):
         shutil.copy(FOLDER / "i8bin" / "rounded" / "embeddings.i8bin", source)
         self.assert_expected(source, FOLDER / "i8bin" / "rounded" / "expected.safetensors")
         self.assertEqual([f["severity"] for f in self.findings(source)], ["warning"])
+
+
+@expanded
+class Mcf(ConformanceCase):
+    @for_each(MCF)
+    def test_values(self, name):
+        """The program and the peer find the same, which is what is expected."""
+        source = FOLDER / "mcf" / f"{name}.mcf"
+        self.assert_clean(source)
+        expected = FOLDER / "mcf" / f"{name}.expected.safetensors"
+        self.assert_expected(source, expected)
+        peer, expected = McfFile(source), SafeTensors(expected)
+        self.assertEqual(sorted(peer.tensors), expected.names())
+        self.assertEqual(len(peer.tensors), 8)
+        for key, array in expected.tensors.items():
+            self.assert_values(peer.tensors[key].values(), array, key)
+        self.assert_there_and_back(source)
+
+    @for_each(BLOCK_METHODS)
+    def test_quantized_as_by_the_reference(self, method):
+        """The same bytes from the program, from the peer, and from the reference quantizer."""
+        source = FOLDER / "mcf" / "tiny1.mcf"
+        expected = FOLDER / "mcf" / f"tiny1-{method}.mcf"
+        out = self.path("out.mcf")
+        options = ["--method", method, "--encoder", "reference"]
+        self.run_program("quantize", source, out, *options)
+        self.assert_same_bytes(out, expected)
+        peer = mcf_reference.quantize_file(McfFile(source), self.path("peer.mcf"), method)
+        self.assert_same_bytes(peer, expected)
+
+    def test_the_source_of_them_all(self):
+        """Packed by the program it has the tensors of the packed file, two of them in one place."""
+        source = FOLDER / "mcf" / "source.safetensors"
+        ours = McfFile(self.convert(source, "ours.mcf", "--dedup"))
+        theirs = McfFile(FOLDER / "mcf" / "tiny1.mcf")
+        self.assertEqual(list(ours.tensors), list(theirs.tensors))
+        for name, tensor in theirs.tensors.items():
+            found = ours.tensors[name]
+            self.assertEqual((found.kind, found.shape), (tensor.kind, tensor.shape), name)
+            self.assertEqual(found.payload, tensor.payload, name)
+        places = [len({t.offset for t in f.tensors.values()}) for f in (ours, theirs)]
+        self.assertEqual(places, [7, 7])
