@@ -249,6 +249,28 @@ class Read(McfCase):
         self.assertEqual(metadata["pooling"], "cls" if case == "another" else "mean")
         self.assertEqual(metadata["num_attention_heads"], "4")
 
+    @for_each(["neither", "type", "both", "another type"])
+    def test_entries_that_repeat_the_configuration(self, case):
+        """As they are on the way through safetensors, and no key twice on any other way."""
+        entries = {"hf.config_json_present": 1, "hf.model_type": b"llama"}
+        if case != "both":
+            del entries["hf.config_json_present"]
+        if case == "neither":
+            del entries["hf.model_type"]
+        if case == "another type":
+            entries["hf.model_type"] = b"qwen"
+        tensors = [plain("x", "f32", np.ones(3, "f4"))]
+        files = {0x100: b'{"model_type": "llama"}'}
+        source = write(self.path("source.mcf"), tensors, ModelInfo(entries=entries), files)
+        self.assert_clean(source)
+        self.through_safetensors(source)
+        back = self.convert(self.convert(source, "middle.oinf"), "again.mcf")
+        again = self.assert_well_written(back).info.entries
+        expected = b"qwen" if case == "another type" else b"llama"
+        self.assertEqual(again["hf.model_type"], expected)
+        changed = self.convert(source, "changed.mcf", "--set", "hf.model_type=gemma")
+        self.assertEqual(self.assert_well_written(changed).info.entries["hf.model_type"], b"gemma")
+
     def test_unknown_sections(self):
         """They are carried through, with their versions."""
         files = {0x200: b"first", 0x7FFF: b"", 0xFFFFFFFF: bytes(range(256)), 5: b"next"}

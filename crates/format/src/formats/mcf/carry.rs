@@ -161,8 +161,12 @@ pub(super) fn model_info(container: &Container) -> ModelInfo {
             fill_from_config(&config, &mut info);
         }
         if dialect.is_none_or(|d| d.contains_key("config_facts")) {
-            let facts = config_facts(&config).into_iter();
-            info.entries.extend(facts.filter_map(|(key, value)| Some((key, entry_of(&value)?))));
+            for (key, value) in config_facts(&config) {
+                let is_new = !info.entries.iter().any(|(k, _)| *k == key);
+                if let Some(entry) = entry_of(&value).filter(|_| is_new) {
+                    info.entries.push((key, entry));
+                }
+            }
         }
     }
     for a in container.attachments.iter().filter(|a| section_of(&a.name).is_none()) {
