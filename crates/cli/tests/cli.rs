@@ -312,3 +312,83 @@ fn interrupted_conversions_leave_no_litter() {
     assert_eq!(status.code(), Some(4), "{message}");
     assert!(message.contains("became shorter"), "{message}");
 }
+
+#[test]
+fn quantizing_reports_what_it_cost() {
+    let folder = samples();
+    let at = folder.path();
+    let model = "tiny.safetensors";
+    let report = json(at, &["quantize", model, "small.mcf", "--method", "k4", "--json"]);
+    for member in [
+        "method",
+        "encoder",
+        "written",
+        "files",
+        "report",
+        "bytes_before",
+        "bytes_after",
+        "bits_per_weight",
+        "relative_rmse",
+        "max_error",
+        "cosine",
+        "snr_db",
+        "tensors",
+        "kept",
+    ] {
+        assert!(!report[member].is_null(), "{member}: {report}");
+    }
+    let errors: Vec<_> = report["tensors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["relative_rmse"].as_f64().unwrap())
+        .collect();
+    assert!(errors.len() > 3 && errors.is_sorted_by(|a, b| a >= b), "{errors:?}");
+    assert!(at.join("small.mcf").exists());
+    assert!(run(at, &["verify", "small.mcf"]).status.success());
+
+    // The report alone needs no output and writes nothing.
+    let shown = run(at, &["quantize", model, "--method", "k2", "--report-only"]);
+    assert!(shown.status.success() && !at.join("out.mcf").exists());
+    let text = out(&shown);
+    assert!(text.contains("bits a quantized weight") && text.contains("error by tensor"), "{text}");
+    assert!(text.contains("█") && text.contains("has 1 dimension"), "{text}");
+
+    for (arguments, code, said) in [
+        (vec!["quantize", model, "small.mcf", "--method", "k4"], 2, "exists"),
+        (vec!["quantize", model, "--method", "k4"], 2, "required"),
+        (vec!["quantize", model, "x.mcf", "--method", "k5"], 2, "k5"),
+        (vec!["quantize", model, "x.weights", "--method", "k4"], 2, "writes mcf"),
+        (vec!["quantize", model, "x.mcf", "--method", "k4", "--override", "*=z"], 2, "no method"),
+        (
+            vec!["quantize", model, "x.mcf", "--method", "int8", "--encoder", "reference"],
+            2,
+            "no reference",
+        ),
+        (vec!["quantize", model, "x.mcf", "--method", "k4", "--clip", "1,-1"], 2, "no bounds"),
+        (
+            vec!["quantize", model, "x.mcf", "--method", "k4", "--domain", "activations"],
+            2,
+            "weights only",
+        ),
+    ] {
+        let output = run(at, &arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", err(&output));
+        assert!(err(&output).contains(said), "{arguments:?}: {}", err(&output));
+    }
+    assert!(!at.join("x.mcf").exists());
+}
+
+#[test]
+fn directories_are_packed_and_unpacked() {
+    let folder = samples();
+    let at = folder.path();
+    assert!(run(at, &["convert", "hf-model", "packed.mcf"]).status.success());
+    let unpacked = run(at, &["convert", "packed.mcf", "unpacked", "--to", "hf"]);
+    assert!(unpacked.status.success(), "{}", err(&unpacked));
+    assert!(out(&unpacked).contains("Hugging Face directory, 8 files"), "{}", out(&unpacked));
+    let original = std::fs::read(at.join("hf-model/model.safetensors")).unwrap();
+    assert_eq!(std::fs::read(at.join("unpacked/model.safetensors")).unwrap(), original);
+    let again = run(at, &["convert", "packed.mcf", "unpacked", "--to", "hf", "--force"]);
+    assert_eq!(again.status.code(), Some(2));
+}

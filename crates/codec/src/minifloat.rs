@@ -184,16 +184,31 @@ mod tests {
     /// Between any two neighbours: below the middle goes down, above goes up, the middle to even.
     #[test]
     fn rounds_to_nearest_even_at_every_boundary() {
-        for code in 0..0x7Bu8 {
-            let (low, high) =
-                (decode(DType::F8E5M2, code).unwrap(), decode(DType::F8E5M2, code + 1).unwrap());
-            let middle = f64::midpoint(low, high);
-            let even = if code % 2 == 0 { code } else { code + 1 };
-            assert_eq!(encode(DType::F8E5M2, middle), Some(even));
-            assert_eq!(encode(DType::F8E5M2, middle.next_down()), Some(code));
-            assert_eq!(encode(DType::F8E5M2, middle.next_up()), Some(code + 1));
-            assert_eq!(encode(DType::F8E5M2, -middle), Some(even | 0x80));
+        let mut boundaries = 0;
+        for &dtype in SMALL.iter().filter(|d| **d != DType::F8E8M0) {
+            let sign = 1u8 << (dtype.bits() - 1);
+            for code in 0..sign - 1 {
+                let (low, high) = (decode(dtype, code).unwrap(), decode(dtype, code + 1).unwrap());
+                if !high.is_finite() {
+                    break;
+                }
+                let middle = f64::midpoint(low, high);
+                let even = code + code % 2;
+                // A type without a negative zero rounds to the one zero it has.
+                let one_zero = matches!(dtype, DType::F8E5M2Fnuz | DType::F8E4M3Fnuz) && even == 0;
+                let negative = if one_zero { 0 } else { even | sign };
+                for (value, expected) in [
+                    (middle, even),
+                    (middle.next_down(), code),
+                    (middle.next_up(), code + 1),
+                    (-middle, negative),
+                ] {
+                    assert_eq!(encode(dtype, value), Some(expected), "{dtype} {value:e}");
+                }
+                boundaries += 1;
+            }
         }
+        assert_eq!(boundaries, 123 + 126 + 127 + 127 + 31 + 31 + 7);
         // 1.96875 must carry into the exponent, and the top of the range become infinity.
         assert_eq!(encode(DType::F8E5M2, 1.96875), Some(0x40));
         assert_eq!(encode(DType::F8E5M2, 61439.9), Some(0x7B));

@@ -89,3 +89,29 @@ fn existing_files_and_losses_are_refused() {
     let again = convert(&path, &out, &allowed).unwrap().write(&mut |_| {}).unwrap_err();
     assert!(again.to_string().contains("--force"), "{again}");
 }
+
+/// The same for a folder: it is there whole, or not at all.
+#[test]
+fn a_folder_is_written_whole_or_not_at_all() {
+    let files = samples::model_directory().unwrap();
+    let count = files.len();
+    let mut input = weighbridge::Input::in_memory("tiny", Vec::new(), files);
+    input.is_folder = true;
+    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
+    let plan = find("hf").unwrap().plan(&container, &Options::default()).unwrap();
+    for operation in 0.. {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("model");
+        let files = FailingFiles::at(operation);
+        let result = sink::write(&plan, &target, &files, &mut |_| {});
+        if !files.failed() {
+            result.unwrap();
+            assert_eq!(weighbridge::open(&target).unwrap().tensors.len(), container.tensors.len());
+            assert!(operation > 2 * u64::try_from(count).unwrap(), "{operation}");
+            break;
+        }
+        assert!(result.is_err(), "operation {operation}");
+        let left: Vec<_> = std::fs::read_dir(parent.path()).unwrap().collect();
+        assert!(left.is_empty(), "operation {operation}: {left:?}");
+    }
+}

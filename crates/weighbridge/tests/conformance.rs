@@ -2,8 +2,12 @@
 //! visibly, where the files are absent.
 
 use std::path::{Path, PathBuf};
+use weighbridge::codec::block::Encoder;
+use weighbridge::quantize::Method;
 use weighbridge::sink::to_memory;
-use weighbridge::{Container, Options, find, open, verify};
+use weighbridge::{
+    Container, Options, QuantizeReport, QuantizeRequest, find, open, quantize, verify,
+};
 use weighbridge_testkit::{conformance, values};
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -144,4 +148,36 @@ fn i8bin() {
         let made = to_memory(&find("i8bin").unwrap().plan(&source, &options).unwrap()).unwrap();
         assert!(made[0].1 == std::fs::read(&path).unwrap(), "{kind}");
     }
+}
+
+/// The values of every method bit by bit, and the reference tool's files byte for byte.
+#[test]
+fn mcf() {
+    let Some(folder) = conformance("mcf") else { return };
+    let list = files(&folder, "mcf");
+    assert_eq!(list.len(), 7);
+    let plain = folder.join("tiny1.mcf");
+    for path in list {
+        assert_clean(&path);
+        assert_holds(&open(&path).unwrap(), &path.with_extension("expected.safetensors"));
+        assert_survives(&path);
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if let Some(method) = name.strip_prefix("tiny1-") {
+            let made = quantized(&plain, method, Encoder::Reference);
+            assert!(std::fs::read(&path).unwrap() == made.0, "{method}");
+            let best = quantized(&plain, method, Encoder::Best);
+            // Tensors that share their bytes go on sharing them.
+            assert_eq!(best.0.len(), made.0.len() - 384, "{method}");
+            let (best, reference) = (best.1.loss.relative_rmse, made.1.loss.relative_rmse);
+            assert!(best < reference, "{method}: {best} {reference}");
+        }
+    }
+}
+
+fn quantized(path: &Path, method: &str, encoder: Encoder) -> (Vec<u8>, QuantizeReport) {
+    let method = Method::from_name(method).unwrap();
+    let request = QuantizeRequest { encoder, ..QuantizeRequest::new(method) };
+    let job = quantize(path, None, &request).unwrap();
+    let (conversion, report) = job.run(&mut |_| {}).unwrap();
+    (to_memory(&conversion.plan).unwrap().remove(0).1, report)
 }

@@ -29,7 +29,7 @@ pub(super) fn config_tells(attachments: &[Attachment], key: &str, text: &str) ->
     let kind = config["model_type"].as_str().unwrap_or_default();
     match key {
         "arch" => kind.starts_with(text),
-        "num_key_value_heads" => config[key].to_string() == text,
+        "num_key_value_heads" => config[key].as_u64().is_some_and(|n| text.parse() == Ok(n)),
         #[allow(clippy::cast_possible_truncation)]
         "rope_theta" => config[key].as_f64().is_some_and(|v| (v as f32).to_string() == text),
         _ => false,

@@ -1,0 +1,235 @@
+//! MCF in detail: model directories packed and unpacked, shared payloads, odd integers, and files
+//! that mean harm.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use weighbridge::codec::DType;
+use weighbridge::model::{Attachment, Scaled, Scaling};
+use weighbridge::sink::to_memory;
+use weighbridge::{
+    Container, Encoding, Error, Input, Options, Request, Tensor, View, check, convert, find, open,
+    open_with, samples,
+};
+
+fn bytes(container: &Container, format: &str, options: &Options) -> Vec<u8> {
+    let plan = find(format).unwrap().plan(container, options).unwrap();
+    to_memory(&plan).unwrap().remove(0).1
+}
+
+fn read(name: &str, bytes: Vec<u8>) -> Container {
+    open_with(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
+}
+
+fn rules(bytes: Vec<u8>) -> Vec<&'static str> {
+    let input = Input::from_bytes("x.mcf", bytes);
+    let (_, findings) = check(&input, &Options::default(), false).unwrap();
+    findings.list().iter().map(|f| f.rule).collect()
+}
+
+/// Every file of a folder with its content.
+fn tree(folder: &Path, prefix: &str, out: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            tree(&entry.path(), &format!("{name}/"), out);
+        } else {
+            out.insert(name, std::fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+fn put(folder: &Path, files: &[(String, Vec<u8>)]) {
+    for (name, content) in files {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+}
+
+fn step(from: &Path, to: &Path, format: &str) {
+    let request = Request { to: Some(format.to_owned()), ..Request::default() };
+    let conversion = convert(from, to, &request).unwrap();
+    assert!(conversion.plan.report.losses.is_empty(), "{:?}", conversion.plan.report.losses);
+    conversion.write(&mut |_| {}).unwrap();
+}
+
+/// Packs a directory into MCF, and through safetensors too, and unpacks it again.
+fn survives(files: &[(String, Vec<u8>)]) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put(&at("model"), files);
+    step(&at("model"), &at("packed.mcf"), "mcf");
+    step(&at("packed.mcf"), &at("carried.safetensors"), "safetensors");
+    step(&at("carried.safetensors"), &at("again.mcf"), "mcf");
+    assert_eq!(std::fs::read(at("packed.mcf")).unwrap(), std::fs::read(at("again.mcf")).unwrap());
+    assert_eq!(rules(std::fs::read(at("packed.mcf")).unwrap()), [""; 0]);
+    step(&at("again.mcf"), &at("unpacked"), "hf");
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    tree(&at("model"), "", &mut before);
+    tree(&at("unpacked"), "", &mut after);
+    assert!(before == after, "{:?} {:?}", before.keys(), after.keys());
+    assert_eq!(before.len(), files.len());
+}
+
+#[test]
+fn a_model_directory_packs_and_unpacks_to_the_same_bytes() {
+    let mut files = samples::model_directory().unwrap();
+    files.push(("assets/deep/notes.txt".into(), b"\xff not UTF-8".to_vec()));
+    files.push(("empty.txt".into(), Vec::new()));
+    survives(&files);
+}
+
+#[test]
+fn shards_keep_their_headers() {
+    let mut files = samples::model_directory().unwrap();
+    files.retain(|(name, _)| name != "model.safetensors");
+    let model = samples::tiny_model();
+    let mut map = serde_json::Map::new();
+    for (number, part) in model.tensors.chunks(9).enumerate() {
+        let name = format!("model-{:05}-of-00002.safetensors", number + 1);
+        part.iter().for_each(|t| drop(map.insert(t.name.clone(), name.as_str().into())));
+        let shard =
+            Container { tensors: part.to_vec(), format: "safetensors", ..Container::default() };
+        files.push((name, bytes(&shard, "safetensors", &Options::default())));
+    }
+    let index = serde_json::json!({"metadata": {"total_size": 1}, "weight_map": map});
+    files.push(("model.safetensors.index.json".into(), index.to_string().into_bytes()));
+    survives(&files);
+}
+
+#[test]
+fn names_that_lead_out_of_the_folder_are_refused() {
+    for name in ["../evil", "/etc/evil", "a/../../evil", "config.json/evil", "a\\evil"] {
+        let mut container = samples::tiny_model();
+        for (name, content) in [("config.json", "{}"), (name, "x")] {
+            let data = View::owned(content.as_bytes().to_vec());
+            let name = name.to_owned();
+            container.attachments.push(Attachment { name, data, described: false });
+        }
+        let packed = bytes(&container, "mcf", &Options::default());
+        let hostile = name != "config.json/evil";
+        assert_eq!(rules(packed.clone()).contains(&"MCF-40"), hostile, "{name}");
+        let refused = find("hf").unwrap().plan(&read("x.mcf", packed), &Options::default());
+        assert!(matches!(refused, Err(Error::Refused { .. })), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_in_the_way_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put(&at("model"), &samples::model_directory().unwrap());
+    put(&at("full"), &[("mine.txt".into(), b"mine".to_vec())]);
+    std::fs::create_dir(at("empty")).unwrap();
+    let request = |force| Request { to: Some("hf".to_owned()), force, ..Request::default() };
+    for force in [false, true] {
+        let conversion = convert(&at("model"), &at("full"), &request(force)).unwrap();
+        assert!(matches!(conversion.write(&mut |_| {}), Err(Error::Refused { .. })));
+    }
+    assert_eq!(std::fs::read(at("full/mine.txt")).unwrap(), b"mine");
+    step(&at("model"), &at("empty"), "hf");
+    assert!(open(at("empty")).is_ok());
+}
+
+fn tensor(name: &str, encoding: Encoding, shape: &[u64], data: Vec<u8>) -> Tensor {
+    Tensor::stored(name, encoding, shape.to_vec(), View::owned(data))
+}
+
+#[test]
+fn equal_tensors_are_stored_once_when_asked() {
+    let plain = Encoding::Plain(DType::F32);
+    let tensors = vec![
+        tensor("a", plain.clone(), &[4, 64], vec![7; 1024]),
+        tensor("b", plain.clone(), &[4, 64], vec![7; 1024]),
+        tensor("c", plain.clone(), &[64, 4], vec![7; 1024]),
+        tensor("d", plain, &[4, 64], vec![9; 1024]),
+    ];
+    let container = Container { tensors, ..Container::default() };
+    let whole = bytes(&container, "mcf", &Options::default());
+    let once = bytes(&container, "mcf", &Options::default().with("dedup", "true"));
+    assert_eq!(whole.len() - once.len(), 1024);
+    assert_eq!(rules(once.clone()), [""; 0]);
+    let file = read("x.mcf", once.clone());
+    for t in &container.tensors {
+        assert_eq!(**file.tensor(&t.name).unwrap().view().unwrap(), **t.view().unwrap());
+    }
+    // What shares its bytes goes on sharing them.
+    assert_eq!(bytes(&file, "mcf", &Options::default()), once);
+}
+
+#[test]
+fn integers_without_a_scale_are_shown_as_codes() {
+    let tensors = vec![
+        tensor("eight", Encoding::Plain(DType::I8), &[2, 3], vec![1, 2, 3, 250, 251, 252]),
+        tensor("four", Encoding::Plain(DType::U4), &[3, 1], vec![0x9F, 0x08]),
+    ];
+    let mut container = Container { tensors, format: "mcf", ..Container::default() };
+    let names = serde_json::json!({"eight": true, "four": true});
+    container.dialect.insert("unscaled".into(), names);
+    let packed = bytes(&container, "mcf", &Options::default());
+    let mut found = rules(packed.clone());
+    found.dedup();
+    assert_eq!(found, ["MCF-32", "MCF-31", "MCF-32", "MCF-31"]);
+    let file = read("x.mcf", packed.clone());
+    assert_eq!(file.tensor("eight").unwrap().values_f32(0, 6), [1.0, 2.0, 3.0, -6.0, -5.0, -4.0]);
+    assert_eq!(file.tensor("four").unwrap().values_f32(0, 3), [15.0, 9.0, 8.0]);
+    let plan = find("oinf").unwrap().plan(&file, &Options::default()).unwrap();
+    assert_eq!(plan.report.warnings.len(), 2);
+    let carried = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
+    assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
+}
+
+#[test]
+fn scales_are_kept_between_formats() {
+    let scaled = |codes, zero_points: Option<Vec<i32>>| {
+        let scaling = Scaling::Affine { axis: None, scales: vec![0.25], zero_points };
+        Encoding::Scaled(Arc::new(Scaled { codes, scaling }))
+    };
+    let odd = Scaling::Offset { scale: 0.5, zero: 1.75 };
+    let offset = Encoding::Scaled(Arc::new(Scaled { codes: DType::I8, scaling: odd }));
+    let tensors = vec![
+        tensor("weights", scaled(DType::I8, None), &[3], vec![129, 0, 127]),
+        tensor("lowest", scaled(DType::I8, None), &[3], vec![128, 0, 127]),
+        tensor("zero", scaled(DType::I4, Some(vec![-3])), &[3], vec![0x78, 0x01]),
+        tensor("offset", offset, &[2], vec![1, 2]),
+    ];
+    let container = Container { tensors, ..Container::default() };
+    let packed = bytes(&container, "mcf", &Options::default());
+    assert_eq!(rules(packed.clone()), [""; 0]);
+    let file = read("x.mcf", packed.clone());
+    for t in &container.tensors {
+        let n = usize::try_from(t.count()).unwrap();
+        assert_eq!(
+            file.tensor(&t.name).unwrap().values_f32(0, n),
+            t.values_f32(0, n),
+            "{}",
+            t.name
+        );
+    }
+    assert_eq!(file.tensor("offset").unwrap().values_f32(0, 2), [-0.375, 0.125]);
+    // OINF has whole zero points only: those stay codes, the other becomes values.
+    let carried = read("x.oinf", bytes(&file, "oinf", &Options::default()));
+    let names = ["weights", "lowest", "zero", "offset"];
+    let kinds = names.map(|n| carried.tensor(n).unwrap().encoding.name().into_owned());
+    assert_eq!(kinds, ["i8:scaled", "i8:scaled", "i4:scaled", "f32"]);
+    let hub = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
+    assert_eq!(bytes(&hub, "mcf", &Options::default()), packed);
+}
+
+#[test]
+fn sections_of_unknown_types_travel() {
+    let mut container = samples::tiny_model();
+    let data = View::owned(b"what only someone else knows".to_vec());
+    let name = "mcf/section-0x0abc".to_owned();
+    container.attachments.push(Attachment { name: name.clone(), data, described: false });
+    let packed = bytes(&container, "mcf", &Options::default());
+    assert_eq!(rules(packed.clone()), [""; 0]);
+    let carried = read(
+        "x.safetensors",
+        bytes(&read("x.mcf", packed.clone()), "safetensors", &Options::default()),
+    );
+    assert!(carried.attachments.iter().any(|a| a.name == name));
+    assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
+}
