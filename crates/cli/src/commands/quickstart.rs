@@ -51,6 +51,10 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     let directory = folder.join("hf-model");
     step(&["convert", &text(&directory), &text(&folder.join("packed.weights")), "--force"])?;
 
+    say("Fewer bits a weight, with the error that this makes")?;
+    let small = folder.join("small.mcf");
+    step(&["quantize", &text(&directory), &text(&small), "--method", "k4", "--force"])?;
+
     say("Nothing is lost silently")?;
     step(&[
         "convert",
@@ -64,7 +68,8 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     say("Try next")?;
     print(&format!(
         "  weighbridge formats\n  weighbridge inspect {} --stats --values\n  weighbridge inspect {} --bytes\n  \
-         weighbridge convert YOUR-MODEL-DIRECTORY/ model.weights\n  weighbridge verify YOUR-FILES\n",
+         weighbridge convert YOUR-MODEL-DIRECTORY/ model.weights\n  \
+         weighbridge quantize YOUR-MODEL-DIRECTORY/ model.mcf --method k4\n  weighbridge verify YOUR-FILES\n",
         model.display(),
         damaged.display()
     ))

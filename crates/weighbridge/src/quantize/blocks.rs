@@ -63,8 +63,9 @@ impl Order {
         for (i, row) in values.chunks_exact(to_len(part.len)).enumerate() {
             let scales = &mut made.scales[i * scale_len..][..scale_len];
             let shares = &mut made.shares[i * share_len..][..share_len];
-            recipe.choose_scales(row, scales, shares).map_err(|e| {
-                let what = format!("tensor {:?}, row {}: {e}", tensor.name, part.row + i as u64);
+            let chosen = recipe.choose_scales(row, scales, shares).map_err(|e| e.to_string());
+            chosen.and_then(|()| check_finite(scales)).map_err(|why| {
+                let what = format!("tensor {:?}, row {}: {why}", tensor.name, part.row + i as u64);
                 Error::refused(
                     what,
                     "--clip bounds the values; --exclude keeps the tensor as it is",
@@ -91,6 +92,15 @@ impl Order {
         let data =
             Codes { tensor: tensor.clone(), order: self, layout, blockwise: blockwise.clone() };
         Some(Target { encoding: Encoding::Blockwise(blockwise), data: Arc::new(data), bounds })
+    }
+}
+
+/// The reference tool lets scales become infinite; a file with such values is of no use.
+fn check_finite(scales: &[u8]) -> Result<(), String> {
+    // An exponent of all ones.
+    match scales.chunks_exact(2).position(|f16| f16[1] & 0x7C == 0x7C) {
+        None => Ok(()),
+        Some(i) => Err(format!("scale {i} of the row is beyond the range of f16")),
     }
 }
 

@@ -65,6 +65,13 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
             "use --encoder best",
         ));
     }
+    let uses_importance = methods().any(|m| matches!(m, Method::Blocks(_)));
+    if request.importance.is_some() && (!uses_importance || request.encoder == Encoder::Reference) {
+        return Err(Error::refused(
+            "--importance has no meaning here",
+            "it goes with q8, q4, k6, k4, k3 and k2 and the best encoder",
+        ));
+    }
     if request.domain == Domain::Activations && methods().any(|m| matches!(m, Method::Blocks(_))) {
         return Err(Error::refused(
             "blocks are for weights only",

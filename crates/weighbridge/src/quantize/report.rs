@@ -3,7 +3,7 @@
 use super::{ErrorSums, Loss};
 use serde::Serialize;
 use weighbridge_format::Container;
-use weighbridge_format::model::{Encoding, Plan};
+use weighbridge_format::model::{Encoding, Plan, Scaling};
 
 #[derive(Clone, Debug, Serialize)]
 pub struct QuantizeReport {
@@ -50,7 +50,12 @@ impl QuantizeReport {
         let stored = |encoding: &Encoding, data: u64| {
             data + match encoding {
                 Encoding::Blockwise(b) => b.scales.len() as u64,
-                _ => 0,
+                // A scale, and a zero point where there is one, each in a region of its own.
+                Encoding::Scaled(s) => match &s.scaling {
+                    Scaling::Affine { zero_points: None, .. } => 64,
+                    _ => 128,
+                },
+                Encoding::Plain(_) => 0,
             }
         };
         let before = |t: &weighbridge_format::Tensor| {
