@@ -1,5 +1,6 @@
 //! Rows with AVX2, FMA and F16C: four blocks at a time.
 
+use super::fours::{BLOCKS, VALUES, by_bits, filled_from};
 use super::{BLOCK, BLOCKS_PER_SUPER, Row, scalar};
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
@@ -11,27 +12,9 @@ pub(super) static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
         && is_x86_feature_detected!("f16c")
 });
 
-/// Blocks that are done at once.
-const BLOCKS: usize = 4;
-/// Their values.
-const VALUES: usize = BLOCKS * BLOCK;
-
 /// How many values further memory is asked for that decoding will write: 2 KiB. Anything from half
 /// to twice of it does as well.
 const AHEAD: usize = 512;
-
-/// Calls the version of a function that is made for the row's bits.
-macro_rules! by_bits {
-    ($function:ident($row:expr $(, $argument:expr)*)) => {
-        match $row.method.bits() {
-            2 => $function::<2>($row $(, $argument)*),
-            3 => $function::<3>($row $(, $argument)*),
-            4 => $function::<4>($row $(, $argument)*),
-            6 => $function::<6>($row $(, $argument)*),
-            _ => $function::<8>($row $(, $argument)*),
-        }
-    };
-}
 
 /// The first `out.len()` values of a row.
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -211,16 +194,6 @@ fn scales_of_four(row: &Row, index: usize) -> __m128 {
         let scales = filled_from(&row.scales[2 * BLOCKS * index..]);
         _mm_cvtph_ps(_mm_cvtsi64_si128(i64::from_le_bytes(scales)))
     }
-}
-
-/// The beginning of a slice; zeros behind one that is too short.
-#[inline]
-fn filled_from<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
-    from.first_chunk().copied().unwrap_or_else(|| {
-        let mut out = [T::default(); N];
-        out[..from.len()].copy_from_slice(from);
-        out
-    })
 }
 
 /// The codes of a block as floats.

@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
+#[cfg(target_arch = "aarch64")]
+use super::neon;
 use super::{BLOCK, BLOCKS_PER_SUPER, Row, Rows, scalar};
 
 /// Where the row can be cut: values of a super block, and a multiple of those of a block.
@@ -14,6 +16,11 @@ macro_rules! fastest {
         if *avx2::AVAILABLE {
             // SAFETY: the processor has what the function needs.
             return unsafe { avx2::$function($($argument),*) };
+        }
+        #[cfg(target_arch = "aarch64")]
+        if neon::AVAILABLE {
+            // SAFETY: the processor has what the function needs.
+            return unsafe { neon::$function($($argument),*) };
         }
         scalar::$function($($argument),*)
     }};

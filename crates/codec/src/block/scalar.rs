@@ -1,7 +1,7 @@
 //! What blocks mean: the definition that the vector versions are compared with.
 //!
 //! Loops have fixed lengths and no branches, so that compilers vectorise them where there is no
-//! version by hand (AArch64).
+//! version by hand.
 
 use super::{BLOCK, BLOCKS_PER_SUPER, Row};
 use half::f16;

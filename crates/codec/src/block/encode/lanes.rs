@@ -143,3 +143,68 @@ impl Lanes for Plain {
         bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_vector_version_agrees_with_the_definition() {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            agrees::<super::super::avx2::Avx2>();
+        }
+        #[cfg(target_arch = "aarch64")]
+        if super::super::neon::AVAILABLE {
+            agrees::<super::super::neon::Neon>();
+        }
+    }
+
+    /// Odd numbers, each beside each.
+    fn agrees<L: Lanes>() {
+        let sizes = [0.0, 1e-45, 1e-38, 0.3, 1.0, 1.5, 127.0, 3e9, f32::MAX, f32::INFINITY];
+        let odd: Vec<f32> = sizes.into_iter().flat_map(|v| [v, -v]).chain([f32::NAN]).collect();
+        let pairs: Vec<(f32, f32)> =
+            odd.iter().flat_map(|&a| odd.iter().map(move |&b| (a, b))).collect();
+        for pairs in pairs.windows(8) {
+            let (a, b): (Vec<f32>, Vec<f32>) = pairs.iter().copied().unzip();
+            let (a, b): ([f32; 8], [f32; 8]) = (a.try_into().unwrap(), b.try_into().unwrap());
+            for (found, expected) in results::<L>(a, b).into_iter().zip(results::<Plain>(a, b)) {
+                for (found, expected) in found.into_iter().zip(expected) {
+                    let same = found.to_bits() == expected.to_bits();
+                    assert!(same || found.is_nan() && expected.is_nan(), "{a:?} {b:?}");
+                }
+            }
+            if !a.iter().any(|a| a.is_nan()) {
+                assert_eq!(L::load(&a).largest(), Plain(a).largest(), "{a:?}");
+            }
+        }
+        for from in -128..=0 {
+            let values: [[f32; 8]; 4] = std::array::from_fn(|i| {
+                std::array::from_fn(|j| (from + 8 * i as i32 + j as i32) as f32 * 0.99)
+            });
+            let found = L::truncate(values.map(|v| L::load(&v)));
+            assert_eq!(found, Plain::truncate(values.map(Plain)), "{values:?}");
+        }
+    }
+
+    /// What every operation gives that works lane by lane, and the columns of rows that all differ.
+    fn results<L: Lanes>(a: [f32; 8], b: [f32; 8]) -> Vec<[f32; 8]> {
+        let rows: [L; 8] = std::array::from_fn(|i| L::load(&a).mul(L::splat(i as f32)));
+        let (a, b) = (L::load(&a), L::load(&b));
+        let mut results = vec![
+            a.add(b),
+            a.sub(b),
+            a.mul(b),
+            a.div(b),
+            a.abs(),
+            a.min(b),
+            a.max(b),
+            a.abs().with_sign_of(b),
+            L::select_less(a, b, L::splat(1.0), L::splat(2.0)),
+            a.clamp((L::splat(-1.0), b)),
+        ];
+        results.extend(L::transpose(rows));
+        results.into_iter().map(L::to_array).collect()
+    }
+}

@@ -11,6 +11,8 @@ mod avx2;
 mod best;
 mod group;
 mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod pack;
 mod reference;
 #[cfg(test)]
@@ -75,6 +77,10 @@ impl Recipe<'_> {
             // SAFETY: the processor was just asked.
             return unsafe { avx2::choose_scales(self, row, scales, shares) };
         }
+        #[cfg(target_arch = "aarch64")]
+        if neon::AVAILABLE {
+            return self.choose_scales_with::<neon::Neon>(row, scales, shares);
+        }
         self.choose_scales_with::<Plain>(row, scales, shares)
     }
 
@@ -89,6 +95,10 @@ impl Recipe<'_> {
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
             return unsafe { avx2::make_codes(self, row, scales, shares, codes) };
+        }
+        #[cfg(target_arch = "aarch64")]
+        if neon::AVAILABLE {
+            return self.make_codes_with::<neon::Neon>(row, scales, shares, codes);
         }
         self.make_codes_with::<Plain>(row, scales, shares, codes);
     }
