@@ -5,7 +5,10 @@ use super::VOCABULARY;
 use super::files::Files;
 use crate::model::Vocabulary;
 use crate::wire::Findings;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 
 /// What is known of the tokenizer.
 #[derive(Debug, Default)]
@@ -18,27 +21,76 @@ pub(super) struct Tokenizer {
     pub is_plain: bool,
 }
 
+/// What is looked at of a tokenizer.json. Its vocabulary, which is most of it, stays text.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Settings {
+    normalizer: Json,
+    pre_tokenizer: Json,
+    model: Model,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Model {
+    #[serde(rename = "type")]
+    kind: Json,
+    vocab: Option<Box<RawValue>>,
+}
+
+/// The number of a map's entries.
+struct Count(usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Counter;
+        impl<'de> Visitor<'de> for Counter {
+            type Value = Count;
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("a map")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
+                let mut count = 0;
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(Count(count))
+            }
+        }
+        d.deserialize_map(Counter)
+    }
+}
+
 pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, Stop> {
-    let json = files.json("tokenizer.json")?;
+    let json = match files.has("tokenizer.json") {
+        false => None,
+        true => match serde_json::from_slice::<Settings>(&files.view("tokenizer.json")?) {
+            Ok(settings) => Some(settings),
+            // JSON of another shape is a tokenizer that is not known.
+            Err(_) => files.json("tokenizer.json").map(|_| Some(Settings::default()))?,
+        },
+    };
+    let has_json = json.is_some();
+    let Settings { normalizer, pre_tokenizer, model } = json.unwrap_or_default();
     let config = files.json("tokenizer_config.json")?;
-    let normalizer = &json["normalizer"];
     // The tokenizer's own normalizer first. sentence_bert_config.json has a do_lower_case too, which
     // means something else.
     let lower_case = normalizer["lowercase"].as_bool().or(config["do_lower_case"].as_bool());
     let strip = normalizer["strip_accents"].as_bool().or(config["strip_accents"].as_bool());
     let chinese = normalizer["handle_chinese_chars"].as_bool();
-    let is_wordpiece = json["model"]["type"] == "WordPiece";
-    let vocabulary = if files.has("vocab.txt") && (json.is_null() || is_wordpiece) {
+    let is_wordpiece = model.kind == "WordPiece";
+    let listed = model.vocab.as_ref().map_or("null", |v| v.get());
+    let vocabulary = if files.has("vocab.txt") && (!has_json || is_wordpiece) {
         Some(from_lines(files)?)
     } else if is_wordpiece {
-        Some(from_json(&json["model"]["vocab"])?)
+        Some(from_json(&serde_json::from_str(listed).unwrap_or_default())?)
     } else {
         None
     };
     let mut vocabulary = vocabulary;
     if let Some(v) = &mut vocabulary {
         v.find_special();
-        let listed = json["model"]["vocab"].as_object().map(serde_json::Map::len);
+        let listed = serde_json::from_str(listed).ok().map(|Count(n)| n);
         if let Some(listed) = listed.filter(|&n| n != v.len()) {
             let finding = VOCABULARY.at(0..0).field("vocab.txt");
             findings.push(
@@ -47,10 +99,10 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, 
         }
     }
     let is_plain = vocabulary.is_some()
-        && (json.is_null()
+        && (!has_json
             || (is_wordpiece
                 && normalizer["type"] == "BertNormalizer"
-                && json["pre_tokenizer"]["type"] == "BertPreTokenizer"));
+                && pre_tokenizer["type"] == "BertPreTokenizer"));
     Ok(Tokenizer {
         vocabulary,
         lower_case,
