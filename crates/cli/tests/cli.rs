@@ -318,7 +318,7 @@ fn quantizing_reports_what_it_cost() {
     let folder = samples();
     let at = folder.path();
     let model = "tiny.safetensors";
-    let report = json(at, &["quantize", model, "small.mcf", "--method", "k4", "--json"]);
+    let report = json(at, &["quantize", model, "made.mcf", "--method", "k4", "--json"]);
     for member in [
         "method",
         "encoder",
@@ -344,8 +344,8 @@ fn quantizing_reports_what_it_cost() {
         .map(|t| t["relative_rmse"].as_f64().unwrap())
         .collect();
     assert!(errors.len() > 3 && errors.is_sorted_by(|a, b| a >= b), "{errors:?}");
-    assert!(at.join("small.mcf").exists());
-    assert!(run(at, &["verify", "small.mcf"]).status.success());
+    assert!(at.join("made.mcf").exists());
+    assert!(run(at, &["verify", "made.mcf"]).status.success());
 
     // The report alone needs no output and writes nothing.
     let shown = run(at, &["quantize", model, "--method", "k2", "--report-only"]);
@@ -355,7 +355,7 @@ fn quantizing_reports_what_it_cost() {
     assert!(text.contains("█") && text.contains("has 1 dimension"), "{text}");
 
     for (arguments, code, said) in [
-        (vec!["quantize", model, "small.mcf", "--method", "k4"], 2, "exists"),
+        (vec!["quantize", model, "made.mcf", "--method", "k4"], 2, "exists"),
         (vec!["quantize", model, "--method", "k4"], 2, "required"),
         (vec!["quantize", model, "x.mcf", "--method", "k5"], 2, "k5"),
         (vec!["quantize", model, "x.weights", "--method", "k4"], 2, "writes mcf"),
