@@ -51,30 +51,7 @@ pub(super) enum Kind {
     Blocks(Method),
 }
 
-const KINDS: [(u32, Kind); 20] = [
-    (1, Kind::Plain(DType::F32)),
-    (2, Kind::Plain(DType::F16)),
-    (3, Kind::Plain(DType::BF16)),
-    (4, Kind::Plain(DType::F64)),
-    (5, Kind::Plain(DType::I8)),
-    (6, Kind::Plain(DType::U8)),
-    (7, Kind::Plain(DType::I16)),
-    (8, Kind::Plain(DType::U16)),
-    (9, Kind::Plain(DType::I32)),
-    (10, Kind::Plain(DType::U32)),
-    (11, Kind::Plain(DType::I64)),
-    (12, Kind::Plain(DType::U64)),
-    (0x10, Kind::Whole(DType::I8)),
-    (0x11, Kind::Whole(DType::I4)),
-    (0x20, Kind::Blocks(Method::Q8)),
-    (0x21, Kind::Blocks(Method::Q4)),
-    (0x30, Kind::Blocks(Method::K6)),
-    (0x31, Kind::Blocks(Method::K4)),
-    (0x32, Kind::Blocks(Method::K3)),
-    (0x33, Kind::Blocks(Method::K2)),
-];
-
-/// The plain types.
+/// The plain types, numbered from 1 on.
 pub(super) const DTYPES: &[DType] = &[
     DType::F32,
     DType::F16,
@@ -90,13 +67,29 @@ pub(super) const DTYPES: &[DType] = &[
     DType::U64,
 ];
 
+const QUANTIZED: [(u32, Kind); 8] = [
+    (0x10, Kind::Whole(DType::I8)),
+    (0x11, Kind::Whole(DType::I4)),
+    (0x20, Kind::Blocks(Method::Q8)),
+    (0x21, Kind::Blocks(Method::Q4)),
+    (0x30, Kind::Blocks(Method::K6)),
+    (0x31, Kind::Blocks(Method::K4)),
+    (0x32, Kind::Blocks(Method::K3)),
+    (0x33, Kind::Blocks(Method::K2)),
+];
+
 impl Kind {
+    /// Every type with its number.
+    fn all() -> impl Iterator<Item = (u32, Kind)> {
+        (1..).zip(DTYPES.iter().map(|dtype| Kind::Plain(*dtype))).chain(QUANTIZED)
+    }
+
     pub(super) fn from_number(number: u32) -> Option<Kind> {
-        KINDS.iter().find(|(n, _)| *n == number).map(|(_, kind)| *kind)
+        Kind::all().find(|(n, _)| *n == number).map(|(_, kind)| kind)
     }
 
     pub(super) fn number(self) -> u32 {
-        KINDS.iter().find(|(_, k)| *k == self).map_or(0, |(number, _)| *number)
+        Kind::all().find(|(_, k)| *k == self).map_or(0, |(number, _)| number)
     }
 
     /// Block and super block sizes of a QuantInfo record.
