@@ -67,25 +67,10 @@ impl Conversion {
         if !self.plan.report.losses.is_empty() && !self.allow_loss {
             return Some(Error::Loss(self.plan.report.losses.clone()));
         }
-        let folder = self.output.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|f| !f.is_dir()) {
-            return Some(Error::refused(
-                format!("the folder {} does not exist", folder.display()),
-                "make it first",
-            ));
-        }
         if self.plan.is_folder {
-            return self.folder_in_the_way();
+            return no_folder_for(&self.output).or_else(|| self.folder_in_the_way());
         }
-        let existing = self.paths().into_iter().find(|p| p.exists())?;
-        if existing.is_dir() {
-            return Some(Error::refused(
-                format!("{} is a folder", existing.display()),
-                "name a file",
-            ));
-        }
-        let what = format!("{} exists", existing.display());
-        (!self.force).then(|| Error::refused(what, "--force replaces it"))
+        self.paths().iter().find_map(|path| in_the_way(path, self.force))
     }
 
     /// A folder is never replaced: it may hold more than what was written into it.
@@ -125,6 +110,25 @@ impl Conversion {
     }
 }
 
+/// Why a file can't be written there.
+pub(crate) fn in_the_way(path: &Path, force: bool) -> Option<Error> {
+    if !path.exists() {
+        return no_folder_for(path);
+    }
+    if !path.is_file() {
+        let kind = if path.is_dir() { "a folder" } else { "no regular file" };
+        return Some(Error::refused(format!("{} is {kind}", path.display()), "name a file"));
+    }
+    let what = format!("{} exists", path.display());
+    (!force).then(|| Error::refused(what, "--force replaces it"))
+}
+
+fn no_folder_for(path: &Path) -> Option<Error> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())?;
+    let what = format!("the folder {} does not exist", folder.display());
+    Some(Error::refused(what, "make it first"))
+}
+
 /// The format that was asked for, else the one that the extension belongs to.
 pub(crate) fn target_format(output: &Path, to: Option<&str>) -> Result<&'static dyn Format, Error> {
     let ids = || {
@@ -159,7 +163,11 @@ pub(crate) fn target_format(output: &Path, to: Option<&str>) -> Result<&'static 
 }
 
 /// An option that neither side knows is a mistake, not something to ignore.
-fn check_options(options: &Options, source: &str, target: &dyn Format) -> Result<(), Error> {
+pub(crate) fn check_options(
+    options: &Options,
+    source: &str,
+    target: &dyn Format,
+) -> Result<(), Error> {
     let declared = |f: &&dyn Format, name: &str| f.info().options.iter().any(|o| o.name == name);
     for format in table() {
         for option in format.info().options.iter().filter(|o| options.get(o.name).is_some()) {

@@ -166,8 +166,9 @@ fn integers_without_a_scale_are_shown_as_codes() {
         tensor("four", Encoding::Plain(DType::U4), &[3, 1], vec![0x9F, 0x08]),
     ];
     let mut container = Container { tensors, format: "mcf", ..Container::default() };
-    let names = serde_json::json!({"eight": true, "four": true});
-    container.dialect.insert("unscaled".into(), names);
+    for tensor in &mut container.tensors {
+        tensor.dialect.insert("unscaled".into(), true.into());
+    }
     let packed = bytes(&container, "mcf", &Options::default());
     let mut found = rules(packed.clone());
     found.dedup();
@@ -222,7 +223,7 @@ fn scales_are_kept_between_formats() {
 fn sections_of_unknown_types_travel() {
     let mut container = samples::tiny_model();
     let data = View::owned(b"what only someone else knows".to_vec());
-    let name = "mcf/section-0x0abc".to_owned();
+    let name = "/mcf/section-0x0abc".to_owned();
     container.attachments.push(Attachment { name: name.clone(), data, described: false });
     let packed = bytes(&container, "mcf", &Options::default());
     assert_eq!(rules(packed.clone()), [""; 0]);

@@ -63,6 +63,22 @@ fn text(c: &Conversion, args: &Convert) -> String {
             line(path, render::size(file.size));
         }
     }
+    out.push_str(&outcome(report));
+    if args.dry_run
+        && let Some(obstacle) = c.obstacle()
+    {
+        let needed = match obstacle {
+            Error::Loss(_) => "--allow-loss".to_owned(),
+            other => other.to_string(),
+        };
+        out.push_str(&format!("  {} {}\n", styled(YELLOW, "needs   "), safe(&needed)));
+    }
+    out
+}
+
+/// What is kept, stored otherwise, lost and left out.
+pub(super) fn outcome(report: &weighbridge::model::Report) -> String {
+    let mut out = String::new();
     let mut part = |label: String, items: Vec<String>| {
         const MOST: usize = 12;
         for item in items.iter().take(MOST) {
@@ -82,14 +98,6 @@ fn text(c: &Conversion, args: &Convert) -> String {
     part(styled(YELLOW, "warning "), report.warnings.clone());
     if !report.ignored.is_empty() {
         part(styled(DIM, "ignored "), vec![report.ignored.join(", ")]);
-    }
-    if args.dry_run
-        && let Some(obstacle) = c.obstacle()
-    {
-        match obstacle {
-            Error::Loss(_) => part(styled(YELLOW, "needs   "), vec!["--allow-loss".to_owned()]),
-            other => part(styled(YELLOW, "needs   "), vec![other.to_string()]),
-        }
     }
     out
 }

@@ -2,8 +2,9 @@
 
 use crate::args::Quantize;
 use crate::progress::with_bar;
-use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, general, safe, styled};
+use crate::render::{self, BOLD, DIM, GREEN, Table, general, safe, styled};
 use serde_json::json;
+use std::collections::HashSet;
 use std::process::ExitCode;
 use weighbridge::codec::block::Encoder;
 use weighbridge::quantize::{Domain, Method};
@@ -76,14 +77,12 @@ fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
         report.loss.cosine,
         report.loss.snr_db.map(|db| format!(", signal to noise {db:.1} dB")).unwrap_or_default(),
     ));
-    let losses = c.plan.report.losses.iter().map(|l| format!("{}: {}", l.what, l.why));
-    for (label, items) in
-        [("lost    ", losses.collect::<Vec<_>>()), ("warning ", c.plan.report.warnings.clone())]
-    {
-        for item in items {
-            out.push_str(&format!("  {} {}\n", styled(YELLOW, label), safe(&item)));
-        }
-    }
+    // Quantized and kept tensors are listed below.
+    let quantized: HashSet<_> = report.tensors.iter().map(|t| t.name.as_str()).collect();
+    let mut others = c.plan.report.clone();
+    others.kept = 0;
+    others.changed.retain(|c| !quantized.contains(c.tensor.as_str()));
+    out.push_str(&super::convert::outcome(&others));
     out.push_str(&kept(report));
     out.push('\n');
     out.push_str(&chart(report));

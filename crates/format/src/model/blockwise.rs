@@ -74,7 +74,7 @@ impl Blockwise {
                 let mut codes = [0u8; BLOCK];
                 for (j, (code, &value)) in codes.iter_mut().zip(values).enumerate() {
                     let index = start + (i * BLOCK + j) as u64;
-                    *code = exact_code(value, scale)
+                    *code = exact_code(value, scale, self.method)
                         .ok_or_else(|| not_recovered(&tensor.name, index, value))?;
                 }
                 let end = made.len();
@@ -105,9 +105,11 @@ impl Blockwise {
 
 /// The code that decodes to exactly this value, if there is one.
 #[allow(clippy::cast_possible_truncation)]
-fn exact_code(value: f32, scale: f32) -> Option<u8> {
+fn exact_code(value: f32, scale: f32, method: Method) -> Option<u8> {
     let code = if scale == 0.0 { 0.0 } else { (value / scale).round() };
-    (scale * code).to_bits().eq(&value.to_bits()).then_some((code as i8).cast_unsigned())
+    let largest = f32::from(method.largest_code());
+    let there = (-largest - 1.0..=largest).contains(&code);
+    (there && (scale * code).to_bits() == value.to_bits()).then_some((code as i8).cast_unsigned())
 }
 
 /// Values `col..col + len` of a row.

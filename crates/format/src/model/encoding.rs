@@ -34,6 +34,39 @@ pub enum Scaling {
     Offset { scale: f32, zero: f32 },
 }
 
+impl Scaling {
+    /// One scale for a tensor, with a zero point if there is one. A small whole number is the same
+    /// among integers and in f32; others stay f32.
+    pub fn whole(scale: f32, zero: Option<f32>) -> Scaling {
+        #[allow(clippy::cast_possible_truncation)]
+        let whole = |z: &f32| z.abs() < MOST_EXACT && (*z as i32 as f32).to_bits() == z.to_bits();
+        match zero {
+            Some(zero) if !whole(&zero) => Scaling::Offset { scale, zero },
+            zero => {
+                #[allow(clippy::cast_possible_truncation)]
+                let zero_points = zero.map(|z| vec![z as i32]);
+                Scaling::Affine { axis: None, scales: vec![scale], zero_points }
+            }
+        }
+    }
+
+    /// Scale and zero point of a whole tensor, where there is one of each that f32 can say.
+    pub fn as_whole(&self) -> Option<(f32, Option<f32>)> {
+        match self {
+            Scaling::Offset { scale, zero } => Some((*scale, Some(*zero))),
+            Scaling::Affine { axis: None, scales, zero_points } => {
+                let zero = zero_points.as_ref().and_then(|z| z.first()).map(|&z| z as f32);
+                let fits = zero.is_none_or(|z| z.abs() < MOST_EXACT);
+                scales.first().filter(|_| fits && scales.len() == 1).map(|&scale| (scale, zero))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Up to here f32 has room for every whole number and its half.
+const MOST_EXACT: f32 = 8_388_608.0;
+
 /// By the bits of the scales: a file with a NaN in them is the same as itself.
 impl PartialEq for Scaling {
     fn eq(&self, other: &Self) -> bool {

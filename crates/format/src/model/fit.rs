@@ -242,7 +242,7 @@ fn measure_codes(tensor: &Tensor, to: DType) -> Change {
 }
 
 /// What storing a tensor as `to` would change.
-fn measure(tensor: &Tensor, to: DType) -> Change {
+pub fn measure(tensor: &Tensor, to: DType) -> Change {
     let mut change = Change::default();
     let (mut raw, mut floats, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
     for start in (0..tensor.count()).step_by(BLOCK) {

@@ -15,7 +15,7 @@ mod vocabulary;
 pub use blockwise::{Blockwise, RowPart, row_parts};
 pub use container::{Attachment, Container, Dialect, Origin, RowShape};
 pub use encoding::{Encoding, Scaled, Scaling};
-pub use fit::{Holds, Keeps, Placement, fit, place};
+pub use fit::{Holds, Keeps, Placement, fit, measure, place};
 pub use plan::{FilePlan, Piece, Plan, Produce};
 pub use records::Records;
 pub use report::{Changed, Loss, Report};

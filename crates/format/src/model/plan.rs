@@ -114,13 +114,11 @@ impl Produce for TensorStream {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let tensor = &self.tensor;
         let as_it_is = tensor.encoding == self.encoding;
-        if let (Encoding::Blockwise(_), true, Some(view)) =
-            (&self.encoding, as_it_is, tensor.view())
-        {
-            return view.chunks(BLOCK).try_for_each(out);
-        }
         if let Encoding::Blockwise(blockwise) = &self.encoding {
-            return blockwise.restore(tensor, out);
+            return match tensor.view().filter(|_| as_it_is) {
+                Some(codes) => codes.chunks(BLOCK).try_for_each(out),
+                None => blockwise.restore(tensor, out),
+            };
         }
         let (mut raw, mut floats, mut made, mut decoded) = (vec![], vec![], vec![], vec![]);
         let count = tensor.count();
@@ -135,6 +133,8 @@ impl Produce for TensorStream {
                     let bytes = tensor.canonical(start, n, &mut raw);
                     convert::convert(*from, *to, bytes, n, &mut made);
                 }
+                // Blocks are done with above.
+                (_, Encoding::Blockwise(_)) => return Ok(()),
                 (_, Encoding::Plain(to)) => {
                     floats.resize(n, 0f32);
                     tensor.decode(start, &mut floats, &mut raw);
@@ -147,7 +147,6 @@ impl Produce for TensorStream {
                     let bytes = tensor.canonical(start, n, &mut raw);
                     convert::convert(a.codes, b.codes, bytes, n, &mut made);
                 }
-                (_, Encoding::Blockwise(_)) => {}
                 (_, Encoding::Scaled(scaled)) => {
                     floats.resize(n, 0f32);
                     tensor.decode(start, &mut floats, &mut raw);

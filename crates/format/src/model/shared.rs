@@ -17,7 +17,10 @@ impl<'a> SharedData<'a> {
         let same = |(first, stored, _): &&(&Tensor, Encoding, u64)| {
             let as_they_are = first.encoding == *stored && tensor.encoding == *encoding;
             let alike = first.encoding == tensor.encoding && stored == encoding;
-            first.view().is_some_and(|v| v.same_place(view)) && (as_they_are || alike)
+            // Scales belong to rows and columns; plain values are the same in any shape.
+            let shaped = first.shape == tensor.shape || matches!(encoding, Encoding::Plain(_));
+            let there = first.view().is_some_and(|v| v.same_place(view));
+            there && shaped && (as_they_are || alike)
         };
         self.placed.get(&view.span())?.iter().find(same).map(|(_, _, offset)| *offset)
     }

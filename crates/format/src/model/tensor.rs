@@ -1,6 +1,6 @@
 //! A named array and access to its values in bounded blocks.
 
-use super::{Encoding, Produce};
+use super::{Dialect, Encoding, Produce};
 use crate::source::View;
 use crate::wire::{numel, to_len};
 use std::sync::Arc;
@@ -20,6 +20,8 @@ pub struct Tensor {
     pub origin: Option<Encoding>,
     /// How it shall be stored from now on, if that was decided.
     pub target: Option<Target>,
+    /// Facts about it that mean something to its format only.
+    pub dialect: Dialect,
 }
 
 /// An encoding that was chosen for a tensor, and what makes the data in it out of the tensor's own.
@@ -58,7 +60,8 @@ impl Tensor {
     }
 
     pub fn new(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>, data: Data) -> Tensor {
-        Tensor { name: name.into(), shape, encoding, data, origin: None, target: None }
+        let (origin, target, dialect) = (None, None, Dialect::new());
+        Tensor { name: name.into(), shape, encoding, data, origin, target, dialect }
     }
 
     /// Number of elements. Readers check shapes, so that it can't overflow here.

@@ -5,6 +5,7 @@ use super::atomic::{FileSystem, fill, temporary_beside};
 use crate::Error;
 use crate::model::Plan;
 use crate::source::{Unfinished, is_inside};
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ pub(super) fn write_folder(
     progress: Progress,
 ) -> Result<(), Error> {
     let root = temporary_beside(target, "part");
-    let mut staged = StagedFolder { files, made: Vec::new(), finished: false };
+    let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };
     staged.folder(&root)?;
     for file in &plan.files {
         let name = file.beside.as_deref().filter(|name| is_inside(name)).ok_or_else(|| {
@@ -49,6 +50,7 @@ pub(super) fn write_folder(
 struct StagedFolder<'a> {
     files: &'a dyn FileSystem,
     made: Vec<(PathBuf, bool, Unfinished)>,
+    folders: HashSet<PathBuf>,
     finished: bool,
 }
 
@@ -63,7 +65,7 @@ impl StagedFolder<'_> {
     fn parents(&mut self, root: &Path, name: &str) -> Result<(), Error> {
         for (at, _) in name.match_indices('/') {
             let path = root.join(&name[..at]);
-            if !self.made.iter().any(|(made, _, _)| *made == path) {
+            if self.folders.insert(path.clone()) {
                 self.folder(&path)?;
             }
         }

@@ -10,7 +10,8 @@ use std::path::{Component, Path, PathBuf};
 pub trait Folder: Debug + Send + Sync {
     fn open(&self, name: &str) -> io::Result<Source>;
 
-    /// All files, as relative paths with `/`, sorted; folders within are entered.
+    /// All files, as relative paths with `/`, sorted; folders within are entered, but for a few that
+    /// are listed themselves, with a `/` behind.
     fn list(&self) -> io::Result<Vec<String>>;
 
     fn exists(&self, name: &str) -> bool {
@@ -18,12 +19,11 @@ pub trait Folder: Debug + Send + Sync {
     }
 }
 
-/// A name from a file is a plain relative path: no root, no drive, no `..`.
+/// A name from a file is a plain relative path: no root, no drive, no `..`, no empty parts.
 pub(crate) fn is_inside(name: &str) -> bool {
-    let path = Path::new(name);
-    !name.is_empty()
-        && !name.contains(['\\', '\0'])
-        && path.components().all(|c| matches!(c, Component::Normal(_)))
+    !name.contains(['\\', '\0'])
+        && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+        && Path::new(name).components().all(|c| matches!(c, Component::Normal(_)))
 }
 
 fn refuse(name: &str) -> io::Error {
@@ -39,10 +39,12 @@ pub struct RealFolder {
 }
 
 impl RealFolder {
-    /// Folders deeper than this are not entered.
-    const DEPTH: usize = 3;
-    /// More files than this are not listed: it is no model directory then.
+    /// Folders deeper than this are no model's.
+    const DEPTH: usize = 16;
+    /// More files than this are no model directory.
     const MOST: usize = 10_000;
+    /// What tools keep beside the files they fetched.
+    const NOT_ENTERED: [&str; 2] = [".git", ".cache"];
 
     pub fn new(path: &Path) -> Self {
         RealFolder { path: path.to_owned() }
@@ -59,12 +61,15 @@ impl RealFolder {
             let entry = entry?;
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
             let is_folder = entry.file_type()?.is_dir();
-            if out.len() >= Self::MOST {
-                break;
+            if out.len() >= Self::MOST || depth > Self::DEPTH {
+                let what = "too many files or folders for a model directory";
+                return Err(io::Error::other(what));
             }
             if !is_folder {
                 out.push(name);
-            } else if depth < Self::DEPTH {
+            } else if Self::NOT_ENTERED.iter().any(|n| *n == name) {
+                out.push(format!("{name}/"));
+            } else {
                 self.collect(&entry.path(), &format!("{name}/"), depth + 1, out)?;
             }
         }

@@ -7,7 +7,8 @@ use std::ffi::{CString, c_char};
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-const SLOTS: usize = 64;
+/// As many as a model directory may have files, and some.
+const SLOTS: usize = 1 << 14;
 static UNFINISHED: [AtomicPtr<c_char>; SLOTS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 

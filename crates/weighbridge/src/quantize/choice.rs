@@ -6,6 +6,9 @@ use weighbridge_codec::DType;
 use weighbridge_codec::block::Encoder;
 use weighbridge_format::{Container, Encoding, Error, Tensor};
 
+const EXCLUDED: &str = "excluded";
+const NOT_SELECTED: &str = "not selected";
+
 /// A tensor that is quantized.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen {
@@ -36,11 +39,11 @@ pub(super) fn choose(
         let overridden = overrides.iter().rev().find(|(p, _)| p.matches(&tensor.name));
         let method = overridden.map_or(request.method, |(_, method)| *method);
         let why = if fits(&exclude) {
-            Some("excluded".to_owned())
+            Some(EXCLUDED.to_owned())
         } else if method == Method::Keep {
             Some("kept by --override".to_owned())
         } else if overridden.is_none() && !select.is_empty() && !fits(&select) {
-            Some("not selected".to_owned())
+            Some(NOT_SELECTED.to_owned())
         } else {
             obstacle(tensor, method, request)
         };
@@ -50,7 +53,10 @@ pub(super) fn choose(
         }
     }
     if chosen.is_empty() {
-        let why = kept.first().map(|k| format!(": {:?} {}", k.name, k.why)).unwrap_or_default();
+        // The reason of one that was meant says more than that others were not.
+        let meant = |k: &&Kept| k.why != NOT_SELECTED && k.why != EXCLUDED;
+        let example = kept.iter().find(meant).or(kept.first());
+        let why = example.map(|k| format!(": {:?} {}", k.name, k.why)).unwrap_or_default();
         return Err(Error::refused(format!("there is nothing to quantize{why}"), ""));
     }
     Ok((chosen, kept))
@@ -78,6 +84,17 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
             "--domain activations goes with int8 and int4",
         ));
     }
+    let plain = QuantizeRequest::new(Method::Rows);
+    let only_for_weights = request.clip.is_some()
+        || !request.overrides.is_empty()
+        || request.domain != plain.domain
+        || request.encoder != plain.encoder;
+    if request.method == Method::Rows && only_for_weights {
+        return Err(Error::refused(
+            "i8 has no bounds, overrides, domains or encoders",
+            "it goes with --normalize and --rounding",
+        ));
+    }
     if request.overrides.iter().any(|(_, m)| *m == Method::Rows) {
         return Err(Error::refused("i8 is a method for a whole file", "--method i8"));
     }
@@ -91,7 +108,9 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
 
 /// Why a tensor can't be quantized.
 fn obstacle(tensor: &Tensor, method: Method, request: &QuantizeRequest) -> Option<String> {
-    let bytes = tensor.view()?.len() as u64;
+    let Some(bytes) = tensor.view().map(|v| v.len() as u64) else {
+        return Some("has no data".to_owned());
+    };
     let dtype = match tensor.encoding {
         Encoding::Plain(dtype) => dtype,
         _ => return Some(format!("is quantized already ({})", tensor.encoding.name())),

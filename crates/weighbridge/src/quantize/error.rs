@@ -60,8 +60,13 @@ impl ErrorSums {
         Loss {
             relative_rmse: ratio.sqrt(),
             max_error: self.largest,
-            cosine: if self.squares == 0.0 { 1.0 } else { self.product / norms },
-            snr_db: (ratio > 0.0).then(|| -10.0 * ratio.log10()),
+            cosine: match (self.squares == 0.0, norms == 0.0) {
+                (true, _) => 1.0,
+                // Nothing is left: there is no direction any more.
+                (false, true) => 0.0,
+                (false, false) => self.product / norms,
+            },
+            snr_db: (ratio > 0.0).then(|| 0.0 - 10.0 * ratio.log10()),
         }
     }
 }

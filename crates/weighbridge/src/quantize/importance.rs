@@ -24,6 +24,10 @@ impl Importance {
     fn from_container(file: &Container) -> Result<Importance, Error> {
         let mut importance = Importance::default();
         for tensor in &file.tensors {
+            if tensor.shape.iter().filter(|d| **d != 1).count() > 1 {
+                let what = format!("importance {:?} has the shape {:?}", tensor.name, tensor.shape);
+                return Err(Error::refused(what, "it is one number a column"));
+            }
             let list = tensor.values_f32(0, to_len(tensor.count()));
             if let Some(bad) = list.iter().position(|v| !(v.is_finite() && *v >= 0.0)) {
                 let what =

@@ -15,7 +15,7 @@ pub use method::Method;
 pub use report::{Kept, QuantizeReport, Quantized};
 pub use whole::Domain;
 
-use crate::convert::{Conversion, target_format};
+use crate::convert::{Conversion, check_options, in_the_way, target_format};
 use blocks::Order;
 use choice::Chosen;
 use importance::Importance;
@@ -89,8 +89,14 @@ pub fn quantize<'a>(
 ) -> Result<Quantization<'a>, Error> {
     let container = open(&Input::open(input)?, &request.options)?;
     let importance = Importance::open(request.importance.as_deref())?;
-    let (chosen, kept) = choice::choose(&container, request)?;
     let format = if request.method == Method::Rows { "i8bin" } else { "mcf" };
+    let target = target_format(Path::new(""), Some(format))?;
+    check_options(&request.options, container.format, target)?;
+    let (chosen, kept) = choice::choose(&container, request)?;
+    // Said before the work rather than after it.
+    if let Some(obstacle) = output.and_then(|o| in_the_way(o, request.force)) {
+        return Err(obstacle);
+    }
     let output = match output {
         Some(output) if target_format(output, None).is_ok_and(|f| f.info().id != format) => {
             return Err(Error::refused(
@@ -141,7 +147,7 @@ impl Quantization<'_> {
     /// What each chosen tensor becomes.
     fn targets(&self, progress: Progress) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
         let mut orders = Vec::new();
-        let mut list = Vec::new();
+        let mut whole = Vec::new();
         for chosen in &self.chosen {
             let tensor = &self.container.tensors[chosen.tensor];
             let clip = bounds(tensor, self.request)?;
@@ -151,13 +157,19 @@ impl Quantization<'_> {
                     let order = Order { method, encoder: self.request.encoder, clip, importance };
                     orders.push((chosen.tensor, order));
                 }
-                Method::Whole(width) => {
-                    let (target, errors) = whole::target(tensor, width, self.request.domain, clip)?;
-                    progress(tensor.count());
-                    list.push((chosen.tensor, target, errors));
-                }
+                Method::Whole(width) => whole.push((chosen.tensor, width, clip)),
                 Method::Rows | Method::Keep => {}
             }
+        }
+        let mut list = Vec::new();
+        for some in whole.chunks(rayon::current_num_threads()) {
+            let made = some.par_iter().map(|(index, width, clip)| {
+                let tensor = &self.container.tensors[*index];
+                let (target, errors) = whole::target(tensor, *width, self.request.domain, *clip)?;
+                Ok((*index, target, errors))
+            });
+            list.extend(made.collect::<Result<Vec<_>, Error>>()?);
+            progress(some.iter().map(|(i, _, _)| self.container.tensors[*i].count()).sum());
         }
         // The parts of all tensors in one list, so that small tensors keep all cores busy too.
         let all: Vec<(usize, Part)> = orders

@@ -33,17 +33,12 @@ pub(super) fn target(
         })?,
     };
     let (scale, zero) = (mapping.scale, mapping.zero);
-    #[allow(clippy::cast_possible_truncation)]
-    let zero_points = (domain == Domain::Activations).then(|| vec![zero as i32]);
     let codes = match width {
         Width::Int8 => DType::I8,
         Width::Int4 => DType::I4,
     };
-    let scaling = if zero.abs() < 8_388_608.0 {
-        Scaling::Affine { axis: None, scales: vec![scale], zero_points }
-    } else {
-        Scaling::Offset { scale, zero }
-    };
+    let zero = (domain == Domain::Activations).then_some(zero);
+    let scaling = Scaling::whole(scale, zero);
     let encoding = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
     let data = Codes { tensor: tensor.clone(), mapping };
     let errors = starts(tensor).into_par_iter().map(|start| data.errors(start));

@@ -164,6 +164,23 @@ impl Recipe<'_> {
         for (lanes, eight) in values.iter_mut().zip(whole.as_chunks::<8>().0) {
             *lanes = L::load(eight).clamp(bounds);
         }
+        if block.len() < BLOCK && !(self.clip.0 <= 0.0 && self.clip.1 >= 0.0) {
+            self.clear_behind(block.len(), &mut values);
+        }
         values
+    }
+
+    /// What fills up a block is zero, also where the bounds leave zero out.
+    #[cold]
+    fn clear_behind<L: Lanes>(&self, len: usize, values: &mut [L; BLOCK / 8]) {
+        for (i, lanes) in values.iter_mut().enumerate() {
+            let mut eight = lanes.to_array();
+            eight
+                .iter_mut()
+                .enumerate()
+                .filter(|(j, _)| 8 * i + j >= len)
+                .for_each(|(_, v)| *v = 0.0);
+            *lanes = L::load(&eight);
+        }
     }
 }

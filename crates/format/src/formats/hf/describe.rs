@@ -6,6 +6,7 @@ use super::settings::Settings;
 use super::{TOKENIZER, tokenizer};
 use crate::model::{Attachment, Vocabulary};
 use crate::wire::Findings;
+use serde_json::Value as Json;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct Description {
@@ -23,9 +24,13 @@ impl Description {
     }
 }
 
+/// The config.json; null when there is none that can be read.
+pub(super) fn config_of(attachments: &[Attachment]) -> Json {
+    Files::Attached(attachments).json("config.json").unwrap_or_default()
+}
+
 /// Whether a config.json says what MCF has in its ModelInfo.
-pub(super) fn config_tells(attachments: &[Attachment], key: &str, text: &str) -> bool {
-    let Ok(config) = Files::Attached(attachments).json("config.json") else { return false };
+pub(super) fn config_tells(config: &Json, key: &str, text: &str) -> bool {
     let kind = config["model_type"].as_str().unwrap_or_default();
     match key {
         "arch" => kind.starts_with(text),

@@ -11,7 +11,7 @@ mod tokenizer;
 mod write;
 
 pub(super) use describe::describe_files;
-pub(super) use read::headers;
+pub(super) use read::{HEADER, header_name, headers};
 
 use super::values::check_finite;
 use super::{Format, FormatInfo, Stop, Sureness, embd, safetensors};

@@ -6,12 +6,15 @@ use super::{MISSING, TENSORS, describe};
 use crate::Input;
 use crate::model::{Attachment, Container, Value};
 use crate::wire::Findings;
+use std::collections::HashSet;
 
 pub(super) const MODEL: &str = "model.safetensors";
 pub(super) const INDEX: &str = "model.safetensors.index.json";
+/// The end of the name under which the header of a safetensors file travels.
+pub(in super::super) const HEADER: &str = ".safetensors.header";
 /// Endings of weights in other forms than safetensors: not read, and not carried either.
-const OTHER_WEIGHTS: [&str; 9] =
-    [".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".ot", ".gguf"];
+const OTHER_WEIGHTS: [&str; 10] =
+    [".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".onnx_data", ".ot", ".gguf"];
 
 /// Files that say something about the model, in the order in which they are attached.
 const CARRIED: [&str; 12] = [
@@ -33,6 +36,9 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let files = Files::of_folder(&*input.folder);
     let mut container = read_tensors(input, &files, findings)?;
     container.format = "hf";
+    // A model.safetensors that carries more than tensors: the folder's own files count.
+    container.origin = None;
+    container.attachments.retain(|a| !files.has(&a.name));
     // A folder has no bytes of its own to map.
     container.regions = Default::default();
     // `format: pt` is in every such file and says nothing.
@@ -43,35 +49,56 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     for (key, value) in &description.settings {
         container.set_text(key, value.clone());
     }
+    let mut keys: HashSet<_> = container.metadata.iter().map(|(k, _)| k.clone()).collect();
     for (key, value) in own.into_iter().filter(|(key, _)| key != "format") {
-        if container.text(&key).is_none() {
+        if keys.insert(key.clone()) {
             container.metadata.push((key, value));
+        } else if container.text(&key) != value.as_text() {
+            let what =
+                format!("metadata {key:?} of the tensors is not what the files say; left out");
+            container.notes.push(what);
         }
     }
     container.vocabulary = description.vocabulary;
+    let models = model_files(&files)?;
     let mut headers = serde_json::Map::new();
     for name in input.folder.list().map_err(|e| MISSING.at(0..0).found(e.to_string()))? {
-        let is_model = name == MODEL || is_shard(&name);
-        if is_model {
+        if models.contains(&name) {
             let file = files.view(&name)?;
             headers.insert(name, safetensors::header_text(&file).into());
-        } else if OTHER_WEIGHTS.iter().any(|e| name.ends_with(e)) {
+            continue;
+        }
+        let known = CARRIED.contains(&name.as_str());
+        // A folder that was not entered, a broken link, a pipe.
+        let view = files.view(&name);
+        if (view.is_err() && !known) || OTHER_WEIGHTS.iter().any(|e| name.ends_with(e)) {
             container.ignored.push(name);
-        } else {
-            // Weights of further modules (a dense layer behind the pooling) are not read, nor what
-            // their configuration says; whoever can't attach them must say so.
-            let further = name.contains('/')
-                && (name.ends_with(".safetensors") || name.ends_with("/config.json"));
-            let known = CARRIED.contains(&name.as_str());
-            let described = if known { description.is_whole } else { !further };
-            let data = files.view(&name)?;
-            container.attachments.push(Attachment { name, data, described });
+            continue;
+        }
+        // Weights that are not read (a dense layer behind the pooling), and what their
+        // configuration says: whoever can't attach them must say so.
+        let further = name.ends_with(".safetensors") || name.ends_with("/config.json");
+        let described = if known { description.is_whole } else { !further };
+        container.attachments.push(Attachment { name, data: view?, described });
+    }
+    let names: HashSet<_> = container.tensors.iter().map(|t| t.name.as_str()).collect();
+    for (file, text) in &headers {
+        let header = serde_json::from_str::<safetensors::Header>(text.as_str().unwrap_or_default());
+        for (tensor, _) in header.map(|h| h.tensors).unwrap_or_default() {
+            if !names.contains(tensor.as_ref()) && models.len() > 1 {
+                container.ignored.push(format!("tensor {tensor} in {file}, not in the index"));
+            }
         }
     }
     container.dialect.insert("headers".into(), headers.into());
     let place = |name: &str| CARRIED.iter().position(|n| *n == name).unwrap_or(usize::MAX);
     container.attachments.sort_by_key(|a| place(&a.name));
     Ok(container)
+}
+
+/// How the header of a safetensors file is named where it travels as a file.
+pub(in super::super) fn header_name(file: &str) -> String {
+    format!("{}{HEADER}", file.strip_suffix(".safetensors").unwrap_or(file))
 }
 
 /// Name and text of the headers of the safetensors files that a container's tensors stood in.
@@ -83,9 +110,14 @@ pub(in super::super) fn headers(container: &Container) -> Vec<(String, String)> 
     headers.map(|map| map.iter().filter_map(text).collect()).unwrap_or_default()
 }
 
-/// `model-00001-of-00003.safetensors`: named by the index, if there is one.
-fn is_shard(name: &str) -> bool {
-    name.starts_with("model-") && name.ends_with(".safetensors") && !name.contains('/')
+/// The files that the tensors are read from: one, or those that the index names.
+fn model_files(files: &Files) -> Result<HashSet<String>, Stop> {
+    if files.has(MODEL) {
+        return Ok(HashSet::from([MODEL.to_owned()]));
+    }
+    let index = files.json(INDEX)?;
+    let shards = index["weight_map"].as_object().into_iter().flat_map(|map| map.values());
+    Ok(shards.filter_map(|s| s.as_str().map(str::to_owned)).collect())
 }
 
 fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result<Container, Stop> {

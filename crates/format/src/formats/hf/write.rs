@@ -5,20 +5,18 @@
 
 use super::super::safetensors::{self, DTYPES, Written, with_header};
 use super::INFO;
-use super::describe::{Description, config_tells, describe_files};
-use super::read::{MODEL, headers};
+use super::describe::{Description, config_of, config_tells, describe_files};
+use super::read::{HEADER, INDEX, MODEL, headers};
 use crate::model::{
-    Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, fit,
+    Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, fit, measure,
 };
 use crate::source::is_inside;
 use crate::{Error, Options};
 use std::collections::{HashMap, HashSet};
 use weighbridge_codec::DType;
 
-/// How an attachment is named that holds the header of a safetensors file.
-const HEADER: &str = ".safetensors.header";
 /// Attachments that are parts of an MCF file rather than files.
-const PARTS: &str = "mcf/";
+const PARTS: &str = "/mcf/";
 
 pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Error> {
     if !container.attachments.iter().any(|a| a.name == "config.json") {
@@ -28,15 +26,8 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
         ));
     }
     let mut report = Report::default();
-    let mut files = Vec::new();
-    for a in &container.attachments {
-        if a.name.starts_with(PARTS) {
-            report.lose(format!("attachment {:?}", a.name), "it is no file of a model directory");
-        } else if !a.name.ends_with(HEADER) {
-            files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
-        }
-    }
     let (description, _) = describe_files(&container.attachments);
+    let config = config_of(&container.attachments);
     let headers = known_headers(container);
     let models = match with_headers(container, &headers, options) {
         Some(models) => {
@@ -48,20 +39,30 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
                 let what = format!("{MODEL} is not the original: the tensors were changed");
                 report.warnings.push(what);
             }
-            vec![written_anew(container, &description, options, &mut report)?]
+            vec![written_anew(container, &description, &config, options, &mut report)?]
         }
     };
+    let mut files = Vec::new();
+    let is_anew = models.iter().all(|m| m.is_anew);
+    for a in &container.attachments {
+        if a.name.starts_with(PARTS) {
+            report.lose(format!("attachment {:?}", a.name), "it is no file of a model directory");
+        } else if is_anew && a.name == INDEX {
+            // It names the shards that there were.
+            report.ignored.push(a.name.clone());
+        } else if !is_header(container, &a.name) {
+            files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
+        }
+    }
     // What is written tells most of the metadata again.
     let mut rest = container.clone();
     rest.attachments.clear();
-    let in_header = |key: &str, text: &str| {
-        models.iter().any(|m| m.texts.iter().any(|(k, v)| k == key && v == text))
-    };
+    let in_headers: HashSet<_> = models.iter().flat_map(|m| &m.texts).collect();
     rest.metadata.retain(|(key, value)| {
         let told = |text: &str| {
             description.tells(key, text)
-                || in_header(key, text)
-                || config_tells(&container.attachments, key, text)
+                || in_headers.contains(&(key.clone(), text.to_owned()))
+                || config_tells(&config, key, text)
         };
         key != "model_name" && !value.to_plain_text().is_some_and(|text| told(&text))
     });
@@ -110,12 +111,19 @@ fn check_names(files: &[FilePlan]) -> Result<(), Error> {
 struct Model {
     file: FilePlan,
     texts: Vec<(String, String)>,
+    is_anew: bool,
+}
+
+/// Whether an attachment is the header of a safetensors file rather than a file itself. In a
+/// container from a folder it is a file of that name.
+fn is_header(container: &Container, name: &str) -> bool {
+    name.ends_with(HEADER) && container.dialect_of("hf").is_none()
 }
 
 /// Headers that travelled, by the name of the file they belong to.
 fn known_headers(container: &Container) -> Vec<(String, String)> {
     let attached = container.attachments.iter().filter_map(|a| {
-        let name = a.name.strip_suffix(".header").filter(|_| a.name.ends_with(HEADER))?;
+        let name = a.name.strip_suffix(".header").filter(|_| is_header(container, &a.name))?;
         Some((name.to_owned(), std::str::from_utf8(&a.data).ok()?.to_owned()))
     });
     attached.chain(headers(container)).collect()
@@ -138,8 +146,14 @@ fn with_headers(
             let tensor = left.remove(name.as_ref())?;
             let (_, dtype) = DTYPES.iter().find(|(n, _)| *n == entry.dtype)?;
             let plain = Encoding::Plain(*dtype);
+            // A type that MCF does not have comes back from a wider one, if its values do.
             let fits = tensor.encoding == plain
-                || (*dtype == DType::F32 && !matches!(tensor.encoding, Encoding::Plain(_)));
+                || match tensor.encoding {
+                    Encoding::Plain(wide) => {
+                        dtype.wider().contains(&wide) && measure(tensor, *dtype).changed == 0
+                    }
+                    _ => *dtype == DType::F32,
+                };
             let bytes = plain.byte_len(&tensor.shape)?;
             let end = at.checked_add(bytes)?;
             if !fits || tensor.shape != entry.shape || entry.data_offsets != (at, end) {
@@ -151,7 +165,7 @@ fn with_headers(
         }
         let mut planned = with_header(text, pieces);
         planned.beside = Some(name.clone());
-        models.push(Model { file: planned, texts: header.metadata });
+        models.push(Model { file: planned, texts: header.metadata, is_anew: false });
     }
     (left.is_empty() && !models.is_empty()).then_some(models)
 }
@@ -160,6 +174,7 @@ fn with_headers(
 fn written_anew(
     container: &Container,
     description: &Description,
+    config: &serde_json::Value,
     options: &Options,
     report: &mut Report,
 ) -> Result<Model, Error> {
@@ -173,7 +188,7 @@ fn written_anew(
         if let Some(text) = value.as_text()
             && key != "model_name"
             && !description.tells(key, text)
-            && !config_tells(&container.attachments, key, text)
+            && !config_tells(config, key, text)
         {
             texts.push((key.clone(), text.to_owned()));
         }
@@ -190,7 +205,7 @@ fn written_anew(
     let map = texts.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
     let mut planned = safetensors::assemble(map, tensors.collect())?;
     planned.beside = Some(MODEL.to_owned());
-    Ok(Model { file: planned, texts })
+    Ok(Model { file: planned, texts, is_anew: true })
 }
 
 fn count_kept(container: &Container, report: &mut Report) {

@@ -7,10 +7,10 @@
 //! | the vocabulary, where no file tells it | `file:vocab.txt` |
 //! | numbers and names that ModelInfo has fields for | those fields |
 //! | other metadata | entries of the same key, unless a file tells it |
-//! | sections of unknown types | themselves; attachments `mcf/section-<type>` elsewhere |
+//! | sections of unknown types | themselves; attachments `/mcf/section-<type>` elsewhere |
 
 use super::super::hf;
-use super::layout::RESOURCES;
+use super::layout::{RESOURCES, TENSOR_DATA};
 use super::model_info::{ARCH, Entry, ModelInfo, ROPE_TYPE};
 use crate::Error;
 use crate::model::{Array, Attachment, Container, Report, Value, Vocabulary};
@@ -19,11 +19,10 @@ use serde_json::Value as Json;
 use weighbridge_codec::DType;
 
 const FILE: &str = "file:";
-const SECTION: &str = "mcf/section-0x";
+const BESIDE: &str = "entry:";
+/// No file of a folder has such a name.
+const SECTION: &str = "/mcf/section-0x";
 const VOCABULARY: &str = "vocab.txt";
-/// The header of a safetensors file, beside whose data it stood.
-pub(super) const HEADER: &str = ".header";
-
 const ARCHITECTURES: [&str; 7] =
     ["unknown", "llama", "mistral", "qwen", "gemma", "granite", "smollm3"];
 const ROPE_TYPES: [&str; 4] = ["none", "standard", "linear", "yarn"];
@@ -39,7 +38,7 @@ const COUNTS: [(usize, &str); 7] = [
 ];
 
 /// The name under which a section of an unknown type travels.
-pub(super) fn section_name(kind: u32) -> String {
+pub(super) fn unknown_section(kind: u32) -> String {
     format!("{SECTION}{kind:04x}")
 }
 
@@ -49,7 +48,8 @@ pub(super) fn is_section(name: &str) -> bool {
 
 fn section_kind(name: &str) -> Option<u32> {
     let kind = u32::from_str_radix(name.strip_prefix(SECTION)?, 16).ok()?;
-    (section_name(kind) == name).then_some(kind)
+    let known = (1..=TENSOR_DATA).contains(&kind) || RESOURCES.iter().any(|(k, _)| *k == kind);
+    (!known && unknown_section(kind) == name).then_some(kind)
 }
 
 /// The section that an attachment is written as, if it has one.
@@ -85,14 +85,20 @@ pub(super) fn from_model_info(info: ModelInfo, container: &mut Container) {
             add(key, if back { text } else { Value::Number(DType::F32, value.to_bits().into()) });
         }
     }
+    let fields = container.metadata.len();
     for (key, entry) in info.entries {
         match (key.strip_prefix(FILE), entry) {
             (Some(name), Entry::Bytes(data)) => {
-                let described = name.ends_with(HEADER);
+                let described = name.ends_with(hf::HEADER);
                 let name = name.to_owned();
                 container.attachments.push(Attachment { name, data, described });
             }
-            (_, entry) => container.metadata.push((key, value_of(entry))),
+            // Beside a field that has a value, an entry of the same key goes by another.
+            (_, entry) => {
+                let taken = container.metadata.iter().take(fields).any(|(k, _)| *k == key);
+                let key = if taken { format!("{BESIDE}{key}") } else { key };
+                container.metadata.push((key, value_of(entry)));
+            }
         }
     }
 }
@@ -152,8 +158,9 @@ pub(super) fn model_info(container: &Container) -> ModelInfo {
             continue;
         }
         let as_text = || value.to_plain_text().map(|t| Entry::Bytes(View::owned(t.into_bytes())));
+        let key = key.strip_prefix(BESIDE).unwrap_or(key);
         if let Some(entry) = entry_of(value).or_else(as_text) {
-            info.entries.push((key.clone(), entry));
+            info.entries.push((key.to_owned(), entry));
         }
     }
     if let Some(config) = config(&container.attachments) {
@@ -275,12 +282,17 @@ pub(super) fn take_config_facts(container: &mut Container) -> bool {
 /// files that the tensors came from.
 pub(super) fn complete(container: &Container, report: &mut Report) -> Result<Container, Error> {
     let mut full = container.clone();
+    let from_folder = container.dialect_of("hf").is_some();
+    let like_header = |a: &&Attachment| from_folder && a.name.ends_with(hf::HEADER);
+    if let Some(file) = full.attachments.iter().find(like_header) {
+        return Err(Error::refused(
+            format!("the file {:?} is named as the headers of safetensors files are", file.name),
+            "take it out of the folder, or give it another name",
+        ));
+    }
     for (name, text) in hf::headers(container) {
-        let name = format!("{name}{HEADER}");
-        if !full.attachments.iter().any(|a| a.name == name) {
-            let data = View::owned(text.into_bytes());
-            full.attachments.push(Attachment { name, data, described: true });
-        }
+        let (name, data) = (hf::header_name(&name), View::owned(text.into_bytes()));
+        full.attachments.push(Attachment { name, data, described: true });
     }
     if let Some(vocabulary) = full.vocabulary.take() {
         let (description, _) = hf::describe_files(&full.attachments);
@@ -293,6 +305,14 @@ pub(super) fn complete(container: &Container, report: &mut Report) -> Result<Con
                 ),
             }
         }
+    }
+    let long = |a: &&Attachment| u32::try_from(a.data.len()).is_err();
+    let entries = full.attachments.iter().filter(|a| section_of(&a.name).is_none());
+    if let Some(file) = entries.clone().find(long) {
+        return Err(Error::refused(
+            format!("the file {:?} has more than 4 GiB, which MCF has no room for", file.name),
+            "take it out of the folder",
+        ));
     }
     let mut names: Vec<_> = full.attachments.iter().map(|a| a.name.as_str()).collect();
     names.sort_unstable();
@@ -314,12 +334,4 @@ fn vocabulary_file(vocabulary: &Vocabulary, files: &[Attachment]) -> Option<Atta
     let taken = files.iter().any(|a| a.name == VOCABULARY || a.name == "tokenizer.json");
     let (again, _) = hf::describe_files(std::slice::from_ref(&file));
     (!taken && again.vocabulary.is_some_and(|v| v.same_as(vocabulary))).then_some(file)
-}
-
-/// The first byte that holds the most negative code.
-pub(super) fn first_most_negative(codes: DType, bytes: &[u8]) -> Option<usize> {
-    match codes {
-        DType::I4 => bytes.iter().position(|b| b & 0xF == 8 || b >> 4 == 8),
-        _ => bytes.iter().position(|&b| b == 0x80),
-    }
 }

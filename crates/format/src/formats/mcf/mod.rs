@@ -12,7 +12,7 @@ mod rules;
 mod write;
 
 use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Keeps, Plan, Scaled, Scaling};
+use crate::model::{Container, Holds, Keeps, Plan, Scaled};
 use crate::wire::Findings;
 use crate::{Error, Input, OptionSpec, Options};
 use weighbridge_codec::DType;
@@ -54,18 +54,10 @@ static INFO: FormatInfo = FormatInfo {
 
 /// One scale for the whole tensor, and codes of eight or four bits.
 fn holds_scaled(scaled: &Scaled) -> bool {
-    let one = match &scaled.scaling {
-        Scaling::Affine { axis, scales, zero_points } => {
-            let zero = zero_points.as_ref().and_then(|z| z.first()).copied().unwrap_or(0);
-            // Beyond that f32 has no room for every whole number.
-            axis.is_none()
-                && zero.unsigned_abs() < 1 << 23
-                && matches!(**scales, [s] if s.is_finite())
-        }
-        Scaling::Offset { scale, zero } => scale.is_finite() && zero.is_finite(),
-        Scaling::Divisor(_) => false,
-    };
-    one && matches!(scaled.codes, DType::I8 | DType::I4)
+    let is_finite =
+        |(scale, zero): (f32, Option<f32>)| scale.is_finite() && zero.is_none_or(f32::is_finite);
+    scaled.scaling.as_whole().is_some_and(is_finite)
+        && matches!(scaled.codes, DType::I8 | DType::I4)
 }
 
 impl Format for Mcf {

@@ -2,8 +2,9 @@
 
 use super::layout::SECTION_ALIGNMENT;
 use super::rules::{KEY_TWICE, MODEL_INFO, RESERVED, SECTION_VERSION};
+use crate::model::{FilePlan, Piece};
 use crate::source::{Source, View};
-use crate::wire::{Cursor, Finding, Findings, Span, align_up, put_u32, put_u64};
+use crate::wire::{Cursor, Finding, Findings, Span, put_u32, put_u64};
 use std::collections::HashSet;
 
 /// The part of fixed size.
@@ -159,23 +160,33 @@ impl Strings<'_> {
     }
 }
 
+impl ModelInfo {
+    /// Whether it says nothing.
+    pub(super) fn is_blank(&self) -> bool {
+        self.entries.is_empty()
+            && self.model_name.is_none()
+            && self.base_model.is_none()
+            && self.numbers == [0; 10]
+            && [self.rope_freq_base, self.rope_scale].iter().all(|v| v.to_bits() == 0)
+    }
+}
+
 /// The section as the reference writer lays it out: names, then each key with its value, then the
-/// table. Entries are sorted by key.
-pub(super) fn to_bytes(info: &ModelInfo) -> Vec<u8> {
-    let mut heap = Heap(Vec::new());
-    let name = |heap: &mut Heap, name: &Option<String>| {
-        name.as_ref().map_or(0, |text| heap.string(text.as_bytes()))
-    };
+/// table. Entries are sorted by key. Files stay where they are until they are written.
+pub(super) fn to_pieces(info: &ModelInfo) -> FilePlan {
+    let mut heap = Heap(FilePlan::default());
+    let name =
+        |heap: &mut Heap, name: &Option<String>| name.as_ref().map_or(0, |text| heap.text(text));
     let names = [name(&mut heap, &info.model_name), name(&mut heap, &info.base_model)];
     let mut entries: Vec<_> = info.entries.iter().collect();
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     let mut table = Vec::new();
     for (key, entry) in &entries {
-        put_u64(&mut table, heap.string(key.as_bytes()));
+        put_u64(&mut table, heap.text(key));
         let (kind, value) = match entry {
-            Entry::U32(v) => (1, heap.word(*v)),
-            Entry::F32(v) => (2, heap.word(v.to_bits())),
-            Entry::Bytes(bytes) => (3, heap.string(bytes)),
+            Entry::U32(v) => (1, heap.put(v.to_le_bytes().to_vec(), None)),
+            Entry::F32(v) => (2, heap.put(v.to_le_bytes().to_vec(), None)),
+            Entry::Bytes(view) => (3, heap.put(length(view.len()), Some(view))),
         };
         put_u32(&mut table, kind);
         put_u32(&mut table, 0);
@@ -192,36 +203,38 @@ pub(super) fn to_bytes(info: &ModelInfo) -> Vec<u8> {
     put_u32(&mut out, u32::try_from(entries.len()).unwrap_or(u32::MAX));
     put_u32(&mut out, 0);
     put_u64(&mut out, table_at);
-    out.extend_from_slice(&heap.0);
-    out.extend_from_slice(&table);
-    out
+    let mut section = FilePlan::default();
+    section.push(Piece::Bytes(out));
+    heap.0.pieces.into_iter().for_each(|p| section.push(p));
+    section.push(Piece::Bytes(table));
+    section
+}
+
+/// The length in front of a string; longer ones were refused.
+fn length(n: usize) -> Vec<u8> {
+    u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes().to_vec()
 }
 
 /// What stands behind the fixed part; every value begins at a multiple of eight.
-struct Heap(Vec<u8>);
+struct Heap(FilePlan);
 
 impl Heap {
     fn position(&self) -> u64 {
-        FIXED + self.0.len() as u64
+        FIXED + self.0.size
     }
 
-    fn word(&mut self, value: u32) -> u64 {
+    fn text(&mut self, text: &str) -> u64 {
+        let mut bytes = length(text.len());
+        bytes.extend_from_slice(text.as_bytes());
+        self.put(bytes, None)
+    }
+
+    /// Appends bytes, a view if there is one, and zeros; gives the place of the first.
+    fn put(&mut self, bytes: Vec<u8>, view: Option<&View>) -> u64 {
         let at = self.position();
-        put_u32(&mut self.0, value);
-        self.align();
+        self.0.push(Piece::Bytes(bytes));
+        view.into_iter().for_each(|v| self.0.push(Piece::View(v.clone())));
+        self.0.pad_to(self.0.size.next_multiple_of(SECTION_ALIGNMENT));
         at
-    }
-
-    fn string(&mut self, bytes: &[u8]) -> u64 {
-        let at = self.position();
-        put_u32(&mut self.0, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        self.0.extend_from_slice(bytes);
-        self.align();
-        at
-    }
-
-    fn align(&mut self) {
-        let size = align_up(self.0.len() as u64, SECTION_ALIGNMENT).map_or(0, crate::wire::to_len);
-        self.0.resize(size, 0);
     }
 }

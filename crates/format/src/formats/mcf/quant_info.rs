@@ -7,6 +7,7 @@ use super::rules::{
 };
 use crate::wire::{Cursor, Finding, Findings, Span, put_u16, put_u32};
 use std::collections::HashMap;
+use weighbridge_codec::DType;
 
 const HEADER: u64 = 8;
 const RECORD: u64 = 24;
@@ -114,4 +115,12 @@ pub(super) fn to_bytes(records: &[(Kind, Record)]) -> Vec<u8> {
         put_u32(&mut out, record.clips.1.to_bits());
     }
     out
+}
+
+/// The first byte that holds the most negative code, which weights don't use.
+pub(super) fn first_most_negative(codes: DType, bytes: &[u8]) -> Option<usize> {
+    match codes {
+        DType::I4 => bytes.iter().position(|b| b & 0xF == 8 || b >> 4 == 8),
+        _ => bytes.iter().position(|&b| b == 0x80),
+    }
 }

@@ -32,10 +32,14 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let mut container = Container {
         format: "mcf",
         layout: format!("version {}.{}", layout::MAJOR, header.minor),
-        dialect: dialect(&sections),
+        dialect: dialect(&sections, header.flags),
         size: source.len(),
         ..Container::default()
     };
+    if u64::from(header.size) > layout::HEADER {
+        let more = u64::from(header.size) - layout::HEADER;
+        container.notes.push(format!("{more} more bytes of the header are left out"));
+    }
     if let Some(span) = span_of(layout::TENSOR_INDEX) {
         let entries = index::read(file, span, findings)?;
         let data = span_of(layout::TENSOR_DATA).unwrap_or(0..0);
@@ -100,7 +104,7 @@ fn read_directory(file: &[u8], header: &Header) -> Result<Vec<Section>, Box<Find
         if !seen.insert(kind) {
             return Err(Box::new(SECTION_TWICE.at(at..at + 4).field(field)));
         }
-        if version != 1 && kind <= layout::TENSOR_DATA {
+        if version != 1 && (1..=layout::TENSOR_DATA).contains(&kind) {
             let finding = SECTION_VERSION.at(at + 4..at + 8).field(field);
             return Err(Box::new(finding.expected(1).found(version)));
         }
@@ -117,12 +121,15 @@ fn read_directory(file: &[u8], header: &Header) -> Result<Vec<Section>, Box<Find
     Ok(list)
 }
 
-/// The order of the sections in the file, and the versions that are not 1.
-fn dialect(sections: &[Section]) -> Dialect {
+/// The order of the sections in the file, versions that are not 1, and flags that are not known.
+fn dialect(sections: &[Section], flags: u64) -> Dialect {
     let mut by_place: Vec<_> = sections.iter().collect();
     by_place.sort_by_key(|s| (s.span.start, s.span.end));
     let mut dialect = Dialect::new();
     dialect.insert("order".into(), by_place.iter().map(|s| s.kind).collect());
+    if flags & !layout::ALIGNED != 0 {
+        dialect.insert("flags".into(), flags.into());
+    }
     let odd = by_place.iter().filter(|s| s.version != 1);
     let versions: Dialect = odd.map(|s| (s.kind.to_string(), s.version.into())).collect();
     if !versions.is_empty() {
@@ -138,10 +145,11 @@ fn read_files(
     container: &mut Container,
     findings: &mut Findings,
 ) -> Result<(), Box<Finding>> {
+    let mut names: HashSet<_> = container.attachments.iter().map(|a| a.name.clone()).collect();
     for s in sections.iter().filter(|s| !(1..=layout::TENSOR_DATA).contains(&s.kind)) {
         let known = layout::RESOURCES.iter().find(|(kind, _)| *kind == s.kind);
-        let name = known.map_or_else(|| carry::section_name(s.kind), |(_, n)| (*n).to_owned());
-        if container.attachments.iter().any(|a| a.name == name) {
+        let name = known.map_or_else(|| carry::unknown_section(s.kind), |(_, n)| (*n).to_owned());
+        if !names.insert(name.clone()) {
             return Err(Box::new(KEY_TWICE.at(s.span.clone()).field(format!("file {name:?}"))));
         }
         let data = source.view(s.span.clone()).ok_or_else(|| SECTION.at(s.span.clone()))?;
@@ -241,10 +249,14 @@ impl Payloads<'_> {
                 (Encoding::Blockwise(Arc::new(Blockwise { method, scales })), front)
             }
         };
+        let mut dialect = Dialect::new();
+        if matches!((entry.kind, &encoding), (Kind::Whole(_), Encoding::Plain(_))) {
+            dialect.insert("unscaled".into(), true.into());
+        }
         match record {
             Some(record) => {
                 let bits = json!([record.clips.0.to_bits(), record.clips.1.to_bits()]);
-                self.remember("clips", &entry.name, bits);
+                dialect.insert("clips".into(), bits);
             }
             None if !matches!(entry.kind, Kind::Plain(_)) => {
                 self.findings.push(NO_RECORD.at(entry.span.clone()).field(field()));
@@ -254,7 +266,8 @@ impl Payloads<'_> {
         self.regions.add(entry.data..entry.data + front, What::Scales(i));
         self.regions.add(entry.data + front..span.end, What::Tensor(i));
         let view = self.view(entry.data + front..span.end)?;
-        let tensor = Tensor::stored(entry.name.clone(), encoding, entry.shape.clone(), view);
+        let mut tensor = Tensor::stored(entry.name.clone(), encoding, entry.shape.clone(), view);
+        tensor.dialect = dialect;
         self.container.tensors.push(tensor);
         Ok(())
     }
@@ -281,7 +294,6 @@ impl Payloads<'_> {
                 entry.name
             );
             self.container.notes.push(note);
-            self.remember("unscaled", &entry.name, true.into());
             // The packer that writes such tensors stores four-bit codes with 8 added.
             let raw = if codes == DType::I4 { DType::U4 } else { codes };
             return Ok((Encoding::Plain(raw), 0));
@@ -314,7 +326,7 @@ impl Payloads<'_> {
             let finding = SCALE.at(place).field(field()).expected("finite numbers");
             self.findings.push(finding.found(format!("{scale}, {zero:?}")));
         }
-        let scaling = scaling(scale, zero);
+        let scaling = Scaling::whole(scale, zero);
         Ok((Encoding::Scaled(Arc::new(Scaled { codes, scaling })), front))
     }
 
@@ -341,32 +353,5 @@ impl Payloads<'_> {
 
     fn view(&self, span: Span) -> Result<View, Box<Finding>> {
         self.source.view(span.clone()).ok_or_else(|| Box::new(CUT_SHORT.at(span)))
-    }
-
-    /// Keeps a fact about a tensor that only MCF knows.
-    fn remember(&mut self, what: &str, tensor: &str, fact: serde_json::Value) {
-        let list = self.container.dialect.entry(what).or_insert_with(|| json!({}));
-        if let Some(list) = list.as_object_mut() {
-            list.insert(tensor.to_owned(), fact);
-        }
-    }
-}
-
-/// `value = scale * (code - zero)`. A zero point that is a small whole number is the same for
-/// integers and for f32.
-fn scaling(scale: f32, zero: Option<f32>) -> Scaling {
-    const EXACT: f32 = 8_388_608.0;
-    #[allow(clippy::cast_possible_truncation)]
-    let whole = |z: f32| {
-        (z.abs() < EXACT && (z as i32 as f32).to_bits() == z.to_bits()).then_some(z as i32)
-    };
-    match zero {
-        None => Scaling::Affine { axis: None, scales: vec![scale], zero_points: None },
-        Some(zero) => match whole(zero) {
-            Some(z) => {
-                Scaling::Affine { axis: None, scales: vec![scale], zero_points: Some(vec![z]) }
-            }
-            None => Scaling::Offset { scale, zero },
-        },
     }
 }

@@ -1,10 +1,11 @@
 //! The numbered rules, and the checks that need the data.
 
 use super::super::values::{check_finite, check_padding, map_all};
-use super::{carry, write};
+use super::{carry, quant_info, write};
 use crate::model::{Container, Encoding, Piece, Scaled, Scaling, Tensor};
 use crate::wire::{Finding, Findings, to_len};
 use crate::{Input, Options, rules};
+use std::collections::HashSet;
 use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER};
 use weighbridge_codec::{DType, scan};
 
@@ -57,8 +58,14 @@ rules! {
 pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
     let file = input.source.bytes();
     check_padding(container, file, PADDING, findings);
-    let bytes = container.tensors.iter().filter_map(|t| t.view().map(|v| v.len() as u64)).sum();
-    let tensors: Vec<_> = container.tensors.iter().collect();
+    // Many names for the same payload are no more work than one.
+    let mut seen = HashSet::new();
+    let mut fresh = |t: &&Tensor| {
+        let place = t.view().map(|v| v.span());
+        seen.insert((place, t.encoding.name(), t.shape.clone()))
+    };
+    let tensors: Vec<_> = container.tensors.iter().filter(|t| fresh(t)).collect();
+    let bytes = tensors.iter().filter_map(|t| t.view().map(|v| v.len() as u64)).sum();
     for found in map_all(tensors, bytes, check_codes) {
         found.into_iter().for_each(|f| findings.push(f));
     }
@@ -86,7 +93,7 @@ fn check_whole(tensor: &Tensor, scaled: &Scaled, codes: &crate::View) -> Vec<Fin
     let mut found = Vec::new();
     let span = codes.span();
     let is_symmetric = matches!(&scaled.scaling, Scaling::Affine { zero_points: None, .. });
-    if let Some(i) = carry::first_most_negative(scaled.codes, codes).filter(|_| is_symmetric) {
+    if let Some(i) = quant_info::first_most_negative(scaled.codes, codes).filter(|_| is_symmetric) {
         let at = span.start + i as u64;
         found.push(MOST_NEGATIVE.at(at..at + 1).field(field()));
     }
@@ -165,6 +172,7 @@ fn check_places(container: &Container, file: &[u8], findings: &mut Findings) {
         let there = file.get(to_len(at)..to_len(end));
         let same = match piece {
             Piece::Bytes(bytes) => there == Some(bytes),
+            Piece::View(view) => there == Some(&**view),
             Piece::Zeros(_) => there.is_some_and(|b| scan::first_non_zero(b).is_none()),
             // Payloads are where the index says; that is compared above.
             _ => there.is_some(),

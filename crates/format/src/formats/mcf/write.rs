@@ -3,11 +3,10 @@
 use super::super::FormatInfo;
 use super::index::{self, Entry};
 use super::layout::{self, Header, Kind, section_name};
-use super::model_info::ModelInfo;
 use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
 use super::{carry, model_info};
 use crate::model::{
-    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, Scaling, SharedData, Tensor, fit,
+    Container, Dialect, Encoding, FilePlan, Piece, Placement, Plan, Report, SharedData, Tensor, fit,
 };
 use crate::source::View;
 use crate::wire::{align_up, put_u32, put_u64, to_len};
@@ -34,13 +33,16 @@ pub(super) fn plan(
     }
     rest.metadata.retain(|(k, v)| !carry::keeps(k, v) && v.as_text().is_none());
     // Codes without a scale are bytes whose meaning the file doesn't say.
-    let is_unscaled = |t: &Tensor| fact(container, "unscaled", &t.name).is_some();
+    let is_unscaled =
+        |t: &Tensor| facts(container, t).is_some_and(|facts| facts.contains_key("unscaled"));
     let raw: Vec<_> =
         full.tensors.iter().map(|t| raw_codes(t).filter(|_| is_unscaled(t))).collect();
     for (tensor, raw) in rest.tensors.iter_mut().zip(&raw) {
         if let Some((_, bytes)) = raw {
             let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len() as u64]);
+            let dialect = std::mem::take(&mut tensor.dialect);
             *tensor = Tensor::stored(tensor.name.clone(), encoding, shape, bytes.clone());
+            tensor.dialect = dialect;
         }
     }
     let mut placements = fit(&rest, &info.holds, options, &mut report)?;
@@ -59,9 +61,9 @@ pub(super) fn plan(
     Ok(Plan::single(file, report))
 }
 
-/// A fact about a tensor that was read from an MCF file.
-fn fact<'a>(container: &'a Container, what: &str, tensor: &str) -> Option<&'a serde_json::Value> {
-    container.dialect_of("mcf")?.get(what)?.get(tensor)
+/// Facts about a tensor that was read from an MCF file.
+fn facts<'a>(container: &Container, tensor: &'a Tensor) -> Option<&'a Dialect> {
+    container.dialect_of("mcf").map(|_| &tensor.dialect)
 }
 
 /// The type and the bytes of codes without a scale. Those of four bits, which are read as u4, may
@@ -113,16 +115,16 @@ impl<'a> Payload<'a> {
                 // Only codes with a zero point may be the most negative one.
                 let has_most_negative = || {
                     let view = tensor.view().filter(|_| tensor.encoding == *encoding);
-                    view.is_some_and(|v| carry::first_most_negative(scaled.codes, v).is_some())
+                    view.is_some_and(|v| quant_info::first_most_negative(scaled.codes, v).is_some())
                 };
-                let (scale, zero) = scale_and_zero(&scaled.scaling);
+                let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
                 let zero = zero.or_else(|| has_most_negative().then_some(0.0));
                 let domain = if zero.is_some() { ACTIVATIONS } else { WEIGHTS };
                 (Kind::Whole(scaled.codes), Some(whole_front(scale, zero)), domain)
             }
         };
         let decided = tensor.target.as_ref().map(|t| t.bounds);
-        let known = decided.or_else(|| fact(container, "clips", &tensor.name).and_then(clips_of));
+        let known = decided.or_else(|| facts(container, tensor)?.get("clips").and_then(clips_of));
         let needs_record =
             !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
         let record = needs_record.then(|| {
@@ -142,17 +144,6 @@ fn clips_of(fact: &serde_json::Value) -> Option<(f32, f32)> {
     Some((bits(0)?, bits(1)?))
 }
 
-fn scale_and_zero(scaling: &Scaling) -> (f32, Option<f32>) {
-    match scaling {
-        Scaling::Offset { scale, zero } => (*scale, Some(*zero)),
-        Scaling::Affine { scales, zero_points, .. } => {
-            let zero = zero_points.as_ref().and_then(|z| z.first());
-            (scales.first().copied().unwrap_or(1.0), zero.map(|&z| z as f32))
-        }
-        Scaling::Divisor(divisor) => (1.0 / divisor, None),
-    }
-}
-
 fn whole_front(scale: f32, zero: Option<f32>) -> View {
     let mut out = Vec::new();
     for value in [Some(scale), zero].into_iter().flatten() {
@@ -166,7 +157,7 @@ fn whole_front(scale: f32, zero: Option<f32>) -> View {
 /// outermost codes stand for.
 fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
     if let Encoding::Scaled(scaled) = encoding {
-        let (scale, zero) = scale_and_zero(&scaled.scaling);
+        let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
         let largest = if scaled.codes == DType::I4 { 7.0 } else { 127.0 };
         let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
         let value = |code: f32| scale * (code - zero.unwrap_or(0.0));
@@ -174,7 +165,10 @@ fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
         return (a.min(b), a.max(b));
     }
     let mut most = 0f64;
-    tensor.for_each_block(|values| most = values.iter().fold(most, |m, v| m.max(v.abs())));
+    tensor.for_each_block(|values| {
+        let numbers = values.iter().map(|v| v.abs()).filter(|v| v.is_finite());
+        most = numbers.fold(most, f64::max);
+    });
     #[allow(clippy::cast_possible_truncation)]
     let most = most as f32;
     (-most, most)
@@ -186,11 +180,15 @@ struct Assembly<'a> {
     payloads: &'a [Payload<'a>],
     /// Type and length of every section, in the order of the file.
     order: Vec<(u32, u64)>,
-    model_info: Vec<u8>,
+    /// Sections that are files, by type.
+    files: HashMap<u32, &'a View>,
+    model_info: FilePlan,
     quant_info: Vec<u8>,
     entries: Vec<Entry>,
     /// For each payload, whether it is the first to have its place.
     is_first: Vec<bool>,
+    /// ModelInfo has something to say.
+    has_info: bool,
 }
 
 impl<'a> Assembly<'a> {
@@ -206,14 +204,21 @@ impl<'a> Assembly<'a> {
                 records.push((p.kind, Record { tensor, ..record }));
             }
         }
+        let info = carry::model_info(container);
         let mut assembly = Assembly {
             container,
             payloads,
             order: Vec::new(),
-            model_info: model_info::to_bytes(&carry::model_info(container)),
+            files: container
+                .attachments
+                .iter()
+                .filter_map(|a| Some((carry::section_of(&a.name)?, &a.data)))
+                .collect(),
+            model_info: model_info::to_pieces(&info),
             quant_info: quant_info::to_bytes(&records),
             entries: Vec::new(),
             is_first: Vec::new(),
+            has_info: !info.is_blank(),
         };
         let too_large = || Error::refused("the file would be larger than a number can say", "");
         let mut at = layout::HEADER;
@@ -223,11 +228,11 @@ impl<'a> Assembly<'a> {
         for kind in kinds {
             at = align_up(at, layout::SECTION_ALIGNMENT).ok_or_else(too_large)?;
             let size = match kind {
-                layout::MODEL_INFO => assembly.model_info.len() as u64,
+                layout::MODEL_INFO => assembly.model_info.size,
                 layout::QUANT_INFO => assembly.quant_info.len() as u64,
                 layout::TENSOR_INDEX => index_size,
                 layout::TENSOR_DATA => assembly.place(at, options).ok_or_else(too_large)?,
-                other => assembly.file_of(other).map_or(0, |v| v.len() as u64),
+                other => assembly.files.get(&other).map_or(0, |v| v.len() as u64),
             };
             assembly.order.push((kind, size));
             at = at.checked_add(size).ok_or_else(too_large)?;
@@ -237,12 +242,11 @@ impl<'a> Assembly<'a> {
 
     /// The sections in the order of the file: as they were, else as the reference writer has them.
     fn section_kinds(&self, quantized: bool, options: &Options) -> Vec<u32> {
-        let attached = self.container.attachments.iter().filter_map(|a| carry::section_of(&a.name));
-        let mut kinds: Vec<u32> = attached.collect();
+        let mut kinds: Vec<u32> = self.files.keys().copied().collect();
         let known = self.container.dialect_of("mcf").and_then(|d| d.get("order")?.as_array());
         // A file that had none, and has nothing to say in it, goes on without it.
         let had_info = known.is_none_or(|k| k.iter().any(|k| *k == layout::MODEL_INFO));
-        if had_info || self.model_info != model_info::to_bytes(&ModelInfo::default()) {
+        if had_info || self.has_info {
             kinds.push(layout::MODEL_INFO);
         }
         kinds.sort_unstable();
@@ -253,15 +257,11 @@ impl<'a> Assembly<'a> {
             kinds.push(layout::QUANT_INFO);
         }
         if let Some(known) = known.filter(|_| !options.flag(REFERENCE)) {
-            let place = |kind: &u32| known.iter().position(|k| k.as_u64() == Some((*kind).into()));
-            kinds.sort_by_key(|kind| place(kind).unwrap_or(usize::MAX));
+            let numbers = known.iter().map(|k| k.as_u64().and_then(|k| u32::try_from(k).ok()));
+            let place: HashMap<_, _> = numbers.zip(0..).collect();
+            kinds.sort_by_key(|kind| place.get(&Some(*kind)).copied().unwrap_or(usize::MAX));
         }
         kinds
-    }
-
-    fn file_of(&self, kind: u32) -> Option<&View> {
-        let fits = |name: &str| carry::section_of(name) == Some(kind);
-        self.container.attachments.iter().find(|a| fits(&a.name)).map(|a| &a.data)
     }
 
     /// Places the payloads from `start` on and returns the size of them all.
@@ -303,19 +303,21 @@ impl<'a> Assembly<'a> {
             minor: layout::MINOR,
             size: u32::try_from(layout::HEADER).unwrap_or(0),
             directory: start..end,
-            flags: layout::ALIGNED,
+            flags: self.flags(),
         };
         file.push(Piece::Bytes(header.to_bytes(end)));
         for (kind, offset, size) in &directory {
             file.pad_to(*offset);
             match *kind {
-                layout::MODEL_INFO => file.push(Piece::Bytes(self.model_info.clone())),
+                layout::MODEL_INFO => {
+                    self.model_info.pieces.iter().for_each(|p| file.push(p.clone()));
+                }
                 layout::QUANT_INFO => file.push(Piece::Bytes(self.quant_info.clone())),
                 layout::TENSOR_INDEX => file.push(Piece::Bytes(index::to_bytes(&self.entries))),
                 layout::TENSOR_DATA => self.write_payloads(&mut file),
                 other => {
-                    if let Some(view) = self.file_of(other) {
-                        file.push(Piece::View(view.clone()));
+                    if let Some(view) = self.files.get(&other) {
+                        file.push(Piece::View((*view).clone()));
                     }
                 }
             }
@@ -346,6 +348,11 @@ impl<'a> Assembly<'a> {
             }
             file.push(Piece::tensor(p.tensor, p.encoding, p.bytes));
         }
+    }
+
+    fn flags(&self) -> u64 {
+        let known = self.container.dialect_of("mcf").and_then(|d| d.get("flags")?.as_u64());
+        known.unwrap_or(0) | layout::ALIGNED
     }
 
     fn version(&self, kind: u32) -> u32 {

@@ -1,7 +1,7 @@
 //! What the hub remembers of tensors: the encodings they had, declarations, shared bytes.
 
 use super::hub_values::dtype_of;
-use crate::model::{Blockwise, Container, Data, Encoding, Scaled, Scaling, Tensor};
+use crate::model::{Blockwise, Container, Data, Dialect, Encoding, Scaled, Scaling, Tensor};
 use crate::source::View;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -21,6 +21,8 @@ pub(super) struct HubTensor<E = HubEncoding> {
     /// The same bytes as another tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     alias: Option<String>,
+    #[serde(default, skip_serializing_if = "Dialect::is_empty")]
+    dialect: Dialect,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -75,13 +77,14 @@ pub(super) fn hub_tensors(
             known
         });
         let own = t.origin.as_ref().unwrap_or(&t.encoding);
-        if *own != s.encoding || s.codes || alias.is_some() {
+        if *own != s.encoding || s.codes || alias.is_some() || !t.dialect.is_empty() {
             list.push(HubTensor {
                 name: t.name.clone(),
                 encoding: hub_encoding(t, own, carry),
                 codes: s.codes,
                 declared: None,
                 alias: alias.map(str::to_owned),
+                dialect: t.dialect.clone(),
             });
         }
     }
@@ -93,6 +96,7 @@ pub(super) fn hub_tensors(
             codes: false,
             declared: Some(t.shape.clone()),
             alias: None,
+            dialect: t.dialect.clone(),
         });
     }
     list
@@ -135,8 +139,9 @@ impl HubTensor {
         self,
         carried: &mut dyn FnMut(&str) -> Result<View, String>,
     ) -> Result<HubTensor<(Encoding, u64)>, String> {
-        let HubTensor { name, encoding, codes, declared, alias } = self;
-        Ok(HubTensor { name, encoding: encoding_of(encoding, carried)?, codes, declared, alias })
+        let HubTensor { name, encoding, codes, declared, alias, dialect } = self;
+        let encoding = encoding_of(encoding, carried)?;
+        Ok(HubTensor { name, encoding, codes, declared, alias, dialect })
     }
 }
 
@@ -208,6 +213,7 @@ pub(super) fn restore_tensors(
         }
         let twin = hub.alias.and_then(|name| c.tensors[*place.get(&name)?].view().cloned());
         let tensor = &mut c.tensors[index];
+        tensor.dialect = hub.dialect;
         if hub.codes {
             tensor.take_as_codes_of(encoding)?;
         } else if encoding != tensor.encoding {
