@@ -234,3 +234,150 @@ fn sections_of_unknown_types_travel() {
     assert!(carried.attachments.iter().any(|a| a.name == name));
     assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
 }
+
+/// Values that were changed on the way are no codes any more.
+#[test]
+fn edited_values_are_not_made_codes_again() {
+    let blocks = weighbridge_testkit::blocks_container();
+    let packed = read("x.mcf", bytes(&blocks, "mcf", &Options::default()));
+    let mut carried = read("x.safetensors", bytes(&packed, "safetensors", &Options::default()));
+    for tensor in &mut carried.tensors {
+        let doubled: Vec<u8> =
+            tensor.values_f32(0, 120).iter().flat_map(|v| (2.0 * v).to_le_bytes()).collect();
+        tensor.data = weighbridge::model::Data::Stored(View::owned(doubled), Default::default());
+    }
+    let plan = find("mcf").unwrap().plan(&carried, &Options::default()).unwrap();
+    let refused = to_memory(&plan).unwrap_err().to_string();
+    assert!(refused.contains("is no code of its recorded scale"), "{refused}");
+}
+
+/// The same bytes as matrices of two shapes: plain values may share them, codes may not.
+#[test]
+fn other_shapes_have_other_codes() {
+    let data = View::owned((0..40).flat_map(|i| (i as f32).to_le_bytes()).collect());
+    let plain = Encoding::Plain(DType::F32);
+    let tensors = vec![
+        Tensor::stored("a", plain.clone(), vec![1, 40], data.clone()),
+        Tensor::stored("b", plain, vec![2, 20], data),
+    ];
+    let container = Container { tensors, ..Container::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("x.mcf"), folder.path().join("q.mcf"));
+    std::fs::write(&input, bytes(&container, "mcf", &Options::default())).unwrap();
+    let method = weighbridge::quantize::Method::from_name("q8").unwrap();
+    let request = weighbridge::QuantizeRequest::new(method);
+    let job = weighbridge::quantize(&input, Some(&output), &request).unwrap();
+    job.run(&mut |_| {}).unwrap().0.write(&mut |_| {}).unwrap();
+    assert_eq!(rules(std::fs::read(&output).unwrap()), [""; 0]);
+    let file = open(&output).unwrap();
+    for tensor in &file.tensors {
+        let values = tensor.values_f32(0, 40);
+        let off = values.iter().zip(0..).map(|(v, i)| (v - i as f32).abs());
+        assert!(off.fold(0.0, f32::max) < 0.2, "{}", tensor.name);
+    }
+}
+
+/// Facts about a tensor go where the tensor goes.
+#[test]
+fn facts_follow_a_tensor_that_is_renamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("x.mcf"), folder.path().join("y.mcf"));
+    let mut container = Container { format: "mcf", ..Container::default() };
+    container.tensors = vec![
+        tensor("raw", Encoding::Plain(DType::U4), &[4], vec![0x21, 0x43]),
+        tensor("whole", Encoding::Plain(DType::I8), &[2], vec![1, 2]),
+    ];
+    container.tensors[0].dialect.insert("unscaled".into(), true.into());
+    std::fs::write(&input, bytes(&container, "mcf", &Options::default())).unwrap();
+    let swap = [("raw", "x"), ("whole", "raw"), ("x", "whole")];
+    let rename = swap.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+    let conversion = convert(&input, &output, &Request { rename, ..Request::default() }).unwrap();
+    conversion.write(&mut |_| {}).unwrap();
+    let file = open(&output).unwrap();
+    let kind = |name: &str| file.tensor(name).unwrap().encoding.name().into_owned();
+    assert_eq!((kind("raw"), kind("whole")), ("i8".to_owned(), "u4".to_owned()));
+}
+
+/// Fields of ModelInfo and entries of the same key both arrive.
+#[test]
+fn entries_beside_fields_are_kept() {
+    use weighbridge::model::Value;
+    let mut container = samples::tiny_model();
+    container.set_text("entry:vocab_size", "another");
+    container.metadata.push(("entry:model_name".into(), Value::Number(DType::U32, 7)));
+    let packed = bytes(&container, "mcf", &Options::default());
+    assert_eq!(rules(packed.clone()), [""; 0]);
+    let file = read("x.mcf", packed.clone());
+    assert_eq!(file.text("vocab_size"), container.text("vocab_size"));
+    assert_eq!(file.text("entry:vocab_size"), Some("another"));
+    assert!(file.metadata.iter().any(|(k, v)| k == "entry:model_name" && v.type_name() == "u32"));
+    assert_eq!(bytes(&file, "mcf", &Options::default()), packed);
+}
+
+/// What lies in a folder beside the model arrives, or is listed.
+#[test]
+fn odd_files_of_a_directory_are_carried_or_listed() {
+    let mut files = samples::model_directory().unwrap();
+    let shard = files.iter().find(|(n, _)| n == "model.safetensors").unwrap().1.clone();
+    files.push(("model-lora.safetensors".into(), shard));
+    files.push(("mcf/section-0x0003".into(), b"a file like others".to_vec()));
+    survives(&files);
+    files.push(("model.onnx".into(), vec![1]));
+    files.push((".git/config".into(), vec![2]));
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", folder.path().join("broken")).unwrap();
+    let container = open(folder.path()).unwrap();
+    let listed = ["model.onnx", ".git/", "broken"];
+    assert!(
+        listed.iter().all(|l| container.ignored.iter().any(|i| i == l)),
+        "{:?}",
+        container.ignored
+    );
+    // A name that MCF has another use for.
+    files.push(("x.safetensors.header".into(), vec![3]));
+    put(folder.path(), &files);
+    let container = open(folder.path()).unwrap();
+    let refused = find("mcf").unwrap().plan(&container, &Options::default());
+    assert!(matches!(refused, Err(Error::Refused { .. })));
+}
+
+/// Types that MCF lacks come back from the wider ones, with the header that names them.
+#[test]
+fn types_that_mcf_lacks_come_back_in_a_directory() {
+    let mut files = samples::model_directory().unwrap();
+    files.retain(|(name, _)| name != "model.safetensors");
+    let tensors = vec![
+        tensor("mask", Encoding::Plain(DType::Bool), &[3], vec![0, 1, 1]),
+        tensor("small", Encoding::Plain(DType::F8E4M3), &[4], vec![1, 0x40, 0xC1, 0x7E]),
+    ];
+    let model = Container { tensors, format: "safetensors", ..Container::default() };
+    files.push(("model.safetensors".into(), bytes(&model, "safetensors", &Options::default())));
+    survives(&files);
+}
+
+/// Thousands of sections, keys and names for the same bytes take no more than linear time: a minute
+/// of work would be noticed.
+#[test]
+fn many_small_parts_are_no_trouble() {
+    let mut container = samples::tiny_model();
+    for i in 0..5_000u32 {
+        let name = format!("/mcf/section-0x{:04x}", 0x1_0000 + i);
+        container.attachments.push(Attachment {
+            name,
+            data: View::owned(vec![]),
+            described: false,
+        });
+        container.set_text(&format!("key {i}"), "x");
+        let mut alias = container.tensors[0].clone();
+        alias.name = format!("alias {i}");
+        container.tensors.push(alias);
+    }
+    let packed = bytes(&container, "mcf", &Options::default());
+    assert_eq!(rules(packed.clone()), [""; 0]);
+    let file = read("x.mcf", packed.clone());
+    assert_eq!((file.attachments.len(), file.tensors.len()), (5_001, 5_017));
+    let carried = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
+    assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
+}

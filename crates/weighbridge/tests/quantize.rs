@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use weighbridge::codec::DType;
 use weighbridge::codec::block::Encoder;
+use weighbridge::model::Data;
 use weighbridge::quantize::{Domain, Method};
 use weighbridge::{
     Container, Encoding, Error, Options, QuantizeReport, QuantizeRequest, Tensor, View, diff, find,
@@ -204,4 +205,49 @@ fn rows_become_i8bin_with_its_rules() {
     assert!(verify(&output, &Options::default(), false).unwrap().ok);
     let wrong = folder.path().join("x.mcf");
     assert!(matches!(run(&input, &wrong, &request("i8")), Err(Error::Refused { .. })));
+}
+
+#[test]
+fn bounds_without_zero_leave_the_ends_of_rows_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (model(folder.path()), folder.path().join("out.mcf"));
+    for method in ["q8", "k4"] {
+        for encoder in [Encoder::Best, Encoder::Reference] {
+            let clip = Some((5.0, 10.0));
+            let request = QuantizeRequest { encoder, clip, ..request(method) };
+            run(&input, &output, &request).unwrap();
+            let verdict = verify(&output, &Options::default(), false).unwrap();
+            assert!(verdict.findings.is_empty(), "{method}: {:?}", verdict.findings);
+        }
+    }
+}
+
+#[test]
+fn what_has_no_meaning_is_refused_before_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (model(folder.path()), folder.path().join("out.mcf"));
+    let refused = |request: &QuantizeRequest, output: &Path| {
+        matches!(quantize(&input, Some(output), request), Err(Error::Refused { .. }))
+    };
+    let options = Options::default().with("layout", "stream");
+    assert!(refused(&QuantizeRequest { options, ..request("q8") }, &output));
+    assert!(refused(&QuantizeRequest { clip: Some((0.0, 1.0)), ..request("i8") }, &output));
+    assert!(refused(&request("q8"), &folder.path().join("no/such/folder.mcf")));
+    assert!(refused(&request("q8"), folder.path()));
+    std::fs::write(&output, b"old").unwrap();
+    assert!(refused(&QuantizeRequest { force: false, ..request("q8") }, &output));
+    assert!(!refused(&request("q8"), &output));
+    // A declaration has no values to quantize.
+    let declared = Container {
+        tensors: vec![Tensor::new(
+            "later",
+            Encoding::Plain(DType::F32),
+            vec![4, 4],
+            Data::Declared,
+        )],
+        format: "safetensors",
+        ..Container::default()
+    };
+    let input = write(folder.path(), "declared.safetensors", declared);
+    assert!(quantize(&input, None, &request("q8")).is_err());
 }
