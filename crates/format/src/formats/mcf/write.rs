@@ -49,12 +49,13 @@ pub(super) fn plan(
     placements.sort_by(|a, b| {
         rest.tensors[a.tensor].name.as_bytes().cmp(rest.tensors[b.tensor].name.as_bytes())
     });
+    let mut derived = HashMap::new();
     let payloads: Vec<_> = placements
         .iter()
         .map(|p| {
             let (tensor, shape) = (&rest.tensors[p.tensor], full.tensors[p.tensor].shape.clone());
             let unscaled = raw[p.tensor].as_ref().map(|(codes, _)| *codes);
-            Payload::new(container, tensor, shape, p, unscaled)
+            Payload::new(container, tensor, shape, p, unscaled, &mut derived)
         })
         .collect();
     let file = Assembly::new(&full, &payloads, options)?.write()?;
@@ -83,6 +84,9 @@ fn raw_codes(tensor: &Tensor) -> Option<(DType, View)> {
     }
 }
 
+/// The address of a payload, and its shape.
+type Place = (Option<(usize, usize)>, Vec<u64>);
+
 /// A tensor as it is written.
 struct Payload<'a> {
     tensor: &'a Tensor,
@@ -103,6 +107,7 @@ impl<'a> Payload<'a> {
         shape: Vec<u64>,
         placement: &'a Placement,
         unscaled: Option<DType>,
+        derived: &mut HashMap<Place, (f32, f32)>,
     ) -> Self {
         let encoding = &placement.encoding;
         let (kind, front, domain) = match (unscaled, encoding) {
@@ -128,7 +133,12 @@ impl<'a> Payload<'a> {
         let needs_record =
             !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
         let record = needs_record.then(|| {
-            let clips = known.unwrap_or_else(|| derived_clips(tensor, encoding));
+            let clips = known.unwrap_or_else(|| {
+                // Many names for the same payload are no more work than one.
+                let place = tensor.view().map(|v| (v.as_ptr().addr(), v.len()));
+                let key = (place, shape.clone());
+                *derived.entry(key).or_insert_with(|| derived_clips(tensor, encoding))
+            });
             Record { tensor: 0, domain, clips }
         });
         Payload { tensor, encoding, kind, shape, front, bytes: placement.bytes, record }
