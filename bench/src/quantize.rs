@@ -197,10 +197,9 @@ impl Weights {
             for (i, row) in rows.enumerate() {
                 let scales = &mut scales[i * each..][..each];
                 let shares = &mut shares[i * each_shares..][..each_shares];
-                recipe.choose_scales(row, scales, shares).expect("the scales of weights fit");
                 let each_codes = layout.row_codes() as usize;
                 let codes = &mut codes[i * each_codes..][..each_codes];
-                recipe.make_codes(row, scales, shares, codes);
+                recipe.encode(row, scales, shares, codes).expect("the scales of weights fit");
             }
         }
     }

@@ -63,7 +63,8 @@ impl Order {
         for (i, row) in values.chunks_exact(to_len(part.len)).enumerate() {
             let scales = &mut made.scales[i * scale_len..][..scale_len];
             let shares = &mut made.shares[i * share_len..][..share_len];
-            let chosen = recipe.choose_scales(row, scales, shares).map_err(|e| e.to_string());
+            let encoded = recipe.encode(row, scales, shares, &mut codes);
+            let chosen = encoded.map_err(|e| e.to_string());
             chosen.and_then(|()| check_finite(scales)).map_err(|why| {
                 let what = format!("tensor {:?}, row {}: {why}", tensor.name, part.row + i as u64);
                 Error::refused(
@@ -71,7 +72,6 @@ impl Order {
                     "--clip bounds the values; --exclude keeps the tensor as it is",
                 )
             })?;
-            recipe.make_codes(row, scales, shares, &mut codes);
             let cols = row.len();
             Row { method: self.method, cols, scales, shares, codes: &codes }.decode(&mut decoded);
             made.errors = made.errors.plus(ErrorSums::of(row, &decoded));

@@ -16,6 +16,17 @@ pub(super) fn choose_scales(
 }
 
 #[target_feature(enable = "avx2")]
+pub(super) fn encode(
+    recipe: &Recipe<'_>,
+    row: &[f32],
+    scales: &mut [u8],
+    shares: &mut [u8],
+    codes: &mut [u8],
+) -> Result<(), ScaleTooLarge> {
+    recipe.encode_with::<Avx2>(row, scales, shares, codes)
+}
+
+#[target_feature(enable = "avx2")]
 pub(super) fn make_codes(
     recipe: &Recipe<'_>,
     row: &[f32],

@@ -89,8 +89,7 @@ impl Recipe<'_> {
     /// Panics when the parts have not the lengths that the row needs.
     pub fn make_codes(&self, row: &[f32], scales: &[u8], shares: &[u8], codes: &mut [u8]) {
         self.check_lengths(row, scales, shares);
-        let blocks = row.len().div_ceil(BLOCK);
-        assert_eq!(codes.len(), blocks * self.method.block_bytes(), "length of the codes");
+        self.check_codes(row, codes);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
@@ -101,6 +100,35 @@ impl Recipe<'_> {
             return self.make_codes_with::<neon::Neon>(row, scales, shares, codes);
         }
         self.make_codes_with::<Plain>(row, scales, shares, codes);
+    }
+
+    /// Chooses the scales of a row and makes its codes.
+    ///
+    /// Panics when the parts have not the lengths that the row needs.
+    pub fn encode(
+        &self,
+        row: &[f32],
+        scales: &mut [u8],
+        shares: &mut [u8],
+        codes: &mut [u8],
+    ) -> Result<(), ScaleTooLarge> {
+        self.check_lengths(row, scales, shares);
+        self.check_codes(row, codes);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor was just asked.
+            return unsafe { avx2::encode(self, row, scales, shares, codes) };
+        }
+        #[cfg(target_arch = "aarch64")]
+        if neon::AVAILABLE {
+            return self.encode_with::<neon::Neon>(row, scales, shares, codes);
+        }
+        self.encode_with::<Plain>(row, scales, shares, codes)
+    }
+
+    fn check_codes(&self, row: &[f32], codes: &[u8]) {
+        let blocks = row.len().div_ceil(BLOCK);
+        assert_eq!(codes.len(), blocks * self.method.block_bytes(), "length of the codes");
     }
 
     fn check_lengths(&self, row: &[f32], scales: &[u8], shares: &[u8]) {
@@ -131,6 +159,24 @@ impl Recipe<'_> {
                 Ok(())
             }
         }
+    }
+
+    #[inline(always)]
+    fn encode_with<L: Lanes>(
+        &self,
+        row: &[f32],
+        scales: &mut [u8],
+        shares: &mut [u8],
+        codes: &mut [u8],
+    ) -> Result<(), ScaleTooLarge> {
+        match self.encoder {
+            Encoder::Best => {
+                best::choose_scales::<L>(self, row, scales, shares)?;
+                best::make_codes::<L>(self, row, scales, shares, codes);
+            }
+            Encoder::Reference => reference::encode::<L>(self, row, scales, shares, codes),
+        }
+        Ok(())
     }
 
     #[inline(always)]

@@ -34,18 +34,59 @@ pub(super) fn choose_scales<L: Lanes>(
 
 #[inline(always)]
 pub(super) fn make_codes<L: Lanes>(recipe: &Recipe<'_>, row: &[f32], codes: &mut [u8]) {
-    let block_bytes = recipe.method.block_bytes();
-    let parts = row.chunks(GROUP).zip(codes.chunks_mut(BLOCKS_PER_SUPER * block_bytes));
-    for (part, codes) in parts {
+    for (part, codes) in row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe))) {
         let mut scales = block_scales::<L>(recipe, part);
         if recipe.method.has_super_blocks() {
             scales = SuperBlock::new(scales).block_scales();
         }
-        let inverses = L::splat(1.0).div(L::load(&scales)).to_array();
-        let blocks = part.chunks(BLOCK).zip(codes.chunks_exact_mut(block_bytes));
-        for ((block, codes), inverse) in blocks.zip(inverses) {
-            encode::<L>(recipe, block, inverse, codes);
+        encode_group::<L>(recipe, part, scales, codes);
+    }
+}
+
+/// Both at once: the scales need not be found again for the codes.
+#[inline(always)]
+pub(super) fn encode<L: Lanes>(
+    recipe: &Recipe<'_>,
+    row: &[f32],
+    scales: &mut [u8],
+    shares: &mut [u8],
+    codes: &mut [u8],
+) {
+    let (scales, _) = scales.as_chunks_mut::<2>();
+    let parts = row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe)));
+    for (index, (part, codes)) in parts.enumerate() {
+        let mut used = block_scales::<L>(recipe, part);
+        if recipe.method.has_super_blocks() {
+            let chosen = SuperBlock::new(used);
+            let shares = &mut shares[index * BLOCKS_PER_SUPER..];
+            let count = shares.len().min(BLOCKS_PER_SUPER);
+            shares[..count].copy_from_slice(&chosen.shares[..count]);
+            scales[index] = cut_to_f16(chosen.scale).to_le_bytes();
+            used = chosen.block_scales();
+        } else {
+            let scales = &mut scales[index * BLOCKS_PER_SUPER..];
+            scales.iter_mut().zip(used).for_each(|(s, used)| *s = cut_to_f16(used).to_le_bytes());
         }
+        encode_group::<L>(recipe, part, used, codes);
+    }
+}
+
+/// Bytes of the codes of eight blocks.
+const fn group_bytes(recipe: &Recipe<'_>) -> usize {
+    BLOCKS_PER_SUPER * recipe.method.block_bytes()
+}
+
+#[inline(always)]
+fn encode_group<L: Lanes>(
+    recipe: &Recipe<'_>,
+    part: &[f32],
+    scales: [f32; BLOCKS_PER_SUPER],
+    codes: &mut [u8],
+) {
+    let inverses = L::splat(1.0).div(L::load(&scales)).to_array();
+    let blocks = part.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
+    for ((block, codes), inverse) in blocks.zip(inverses) {
+        encode_block::<L>(recipe, block, inverse, codes);
     }
 }
 
@@ -99,7 +140,7 @@ fn block_scales<L: Lanes>(recipe: &Recipe<'_>, values: &[f32]) -> [f32; BLOCKS_P
 }
 
 #[inline(always)]
-fn encode<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], inverse: f32, packed: &mut [u8]) {
+fn encode_block<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], inverse: f32, packed: &mut [u8]) {
     if inverse.is_infinite() {
         // The scale is zero, or so small that zero is what is stored.
         packed.fill(0);

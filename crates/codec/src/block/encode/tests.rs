@@ -37,6 +37,13 @@ impl Encoded {
         e
     }
 
+    /// In one step instead of two.
+    fn at_once(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
+        let mut e = Encoded::empty(recipe.method, row.len());
+        recipe.encode(row, &mut e.scales, &mut e.shares, &mut e.codes).unwrap();
+        e
+    }
+
     fn plain(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
         let mut e = Encoded::empty(recipe.method, row.len());
         recipe.choose_scales_with::<Plain>(row, &mut e.scales, &mut e.shares).unwrap();
@@ -121,10 +128,13 @@ fn every_machine_makes_the_same_bytes() {
                     let even = recipe(method, encoder);
                     let clipped = Recipe { clip: (-0.04, 0.03), ..even };
                     let weighed = Recipe { importance: Some(&importance), ..even };
-                    for recipe in [even, clipped, weighed] {
+                    // Bounds that leave out what rows are filled up with.
+                    let above = Recipe { clip: (0.01, 0.03), ..even };
+                    for recipe in [even, clipped, above, weighed] {
                         let (here, plain) =
                             (Encoded::new(&recipe, &row), Encoded::plain(&recipe, &row));
                         assert_eq!(here, plain, "{kind} {cols} {recipe:?}");
+                        assert_eq!(here, Encoded::at_once(&recipe, &row), "{kind} {cols}");
                     }
                 }
             }
