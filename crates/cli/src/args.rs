@@ -5,13 +5,13 @@ use clap::{
 };
 use std::path::PathBuf;
 use weighbridge::quantize::Method;
-use weighbridge::{OptionSpec, Options, table};
+use weighbridge::{FormatInfo, OptionSpec, Options, table};
 
 #[derive(Debug, Parser)]
 #[command(
     name = "weighbridge",
     version,
-    about = "Open, check and convert files of embeddings and model weights",
+    about = "Open, check, convert and shrink files of embeddings and model weights",
     max_term_width = 100
 )]
 pub(crate) struct Cli {
@@ -285,11 +285,20 @@ pub(crate) fn command() -> Command {
         Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
     };
     let mut command = Cli::command();
-    for (verb, writes) in
-        [("inspect", false), ("verify", false), ("convert", true), ("quantize", true)]
-    {
+    // Which formats a verb writes.
+    let none: fn(&str) -> bool = |_| false;
+    for (verb, writes) in [
+        ("inspect", none),
+        ("verify", none),
+        ("convert", |_| true),
+        ("quantize", |id| Method::FORMATS.contains(&id)),
+    ] {
+        let written = |option: &OptionSpec| {
+            let of_format = |f: &FormatInfo| f.options.iter().any(|o| o.name == option.name);
+            table().iter().map(|f| f.info()).any(|info| writes(info.id) && of_format(info))
+        };
         command = command.mut_subcommand(verb, |c| {
-            let options = format_options().into_iter().filter(|o| o.reading || writes);
+            let options = format_options().into_iter().filter(|o| o.reading || written(o));
             c.arg(from()).args(options.map(to_arg))
         });
     }

@@ -1,4 +1,4 @@
-//! Open, check and convert files of embeddings and model weights.
+//! Open, check, convert and shrink files of embeddings and model weights.
 //!
 //! * [`open`] a file of any format as a [`Container`];
 //! * [`verify()`] it against every rule of its format;

@@ -20,6 +20,15 @@ impl Method {
     /// Every method that can be asked for, by name; `keep` is for overrides.
     pub const NAMES: [&'static str; 9] = ["int8", "int4", "q8", "q4", "k6", "k4", "k3", "k2", "i8"];
 
+    /// The formats that quantized files have.
+    pub const FORMATS: [&'static str; 2] = ["mcf", "i8bin"];
+
+    /// The format that a file gets.
+    pub fn format(self) -> &'static str {
+        let [weights, rows] = Method::FORMATS;
+        if self == Method::Rows { rows } else { weights }
+    }
+
     pub fn from_name(name: &str) -> Option<Method> {
         match name {
             "int8" => Some(Method::Whole(Width::Int8)),

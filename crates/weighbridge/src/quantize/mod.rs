@@ -89,7 +89,7 @@ pub fn quantize<'a>(
 ) -> Result<Quantization<'a>, Error> {
     let container = open(&Input::open(input)?, &request.options)?;
     let importance = Importance::open(request.importance.as_deref())?;
-    let format = if request.method == Method::Rows { "i8bin" } else { "mcf" };
+    let format = request.method.format();
     let target = target_format(Path::new(""), Some(format))?;
     check_options(&request.options, container.format, target)?;
     let (chosen, kept) = choice::choose(&container, request)?;
