@@ -55,28 +55,11 @@ const BINS: u16 = 1 << 14;
 const TRIES: u8 = 32;
 
 impl Mapping {
-    /// The mapping of weights with the smallest squared error.
-    ///
-    /// `walk` hands over all values, part by part; it is called twice. A failure of it is handed on.
-    pub fn for_weights<E>(
-        width: Width,
-        clip: (f32, f32),
-        mut walk: impl FnMut(&mut dyn FnMut(&[f32])) -> Result<(), E>,
-    ) -> Result<Mapping, E> {
-        let mut largest = 0.0;
-        walk(&mut |values| {
-            for &value in values {
-                largest = clamp(value, clip).abs().max(largest);
-            }
-        })?;
-        let mut histogram = Histogram::new(largest);
-        walk(&mut |values| {
-            for &value in values {
-                histogram.count(clamp(value, clip).abs());
-            }
-        })?;
-        let scale = histogram.best_scale(width.largest_code().into());
-        Ok(Mapping { width, scale, zero: 0.0, lowest: -width.largest_code(), clip })
+    /// The mapping of weights with the smallest squared error, from the magnitudes that they have
+    /// once they are clamped to the bounds.
+    pub fn for_weights(width: Width, clip: (f32, f32), magnitudes: &Magnitudes) -> Mapping {
+        let scale = magnitudes.best_scale(width.largest_code().into());
+        Mapping { width, scale, zero: 0.0, lowest: -width.largest_code(), clip }
     }
 
     /// The mapping of activations that lie between two finite bounds.
@@ -139,17 +122,38 @@ fn clamp(value: f32, (low, high): (f32, f32)) -> f32 {
     value.max(low).min(high)
 }
 
-/// How often magnitudes occur, and what they add up to.
-struct Histogram {
+/// The largest magnitude among values that are clamped to bounds.
+pub fn largest_magnitude(values: &[f32], clip: (f32, f32)) -> f32 {
+    values.iter().fold(0.0, |largest, &value| clamp(value, clip).abs().max(largest))
+}
+
+/// How often magnitudes occur, and what they add up to. Parts of a tensor are counted one by one and
+/// added up.
+#[derive(Clone, Debug)]
+pub struct Magnitudes {
     largest: f32,
     bins_per_unit: f64,
     bins: Vec<(f64, f64)>,
 }
 
-impl Histogram {
-    fn new(largest: f32) -> Histogram {
+impl Magnitudes {
+    /// None yet, and none will be larger than this.
+    pub fn up_to(largest: f32) -> Magnitudes {
         let bins_per_unit = f64::from(BINS) / f64::from(largest);
-        Histogram { largest, bins_per_unit, bins: vec![(0.0, 0.0); usize::from(BINS)] }
+        Magnitudes { largest, bins_per_unit, bins: vec![(0.0, 0.0); usize::from(BINS)] }
+    }
+
+    /// Counts values, clamped to bounds.
+    pub fn add(&mut self, values: &[f32], clip: (f32, f32)) {
+        values.iter().for_each(|&value| self.count(clamp(value, clip).abs()));
+    }
+
+    /// Adds what was counted elsewhere, up to the same largest one.
+    pub fn merge(&mut self, other: &Magnitudes) {
+        for ((count, sum), (other_count, other_sum)) in self.bins.iter_mut().zip(&other.bins) {
+            *count += other_count;
+            *sum += other_sum;
+        }
     }
 
     #[inline(always)]
@@ -201,17 +205,19 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::convert::Infallible;
 
     const BOTH: [Width; 2] = [Width::Int8, Width::Int4];
     const ANY: (f32, f32) = (f32::NEG_INFINITY, f32::INFINITY);
 
     fn for_weights(width: Width, clip: (f32, f32), values: &[f32]) -> Mapping {
-        let walk = |each: &mut dyn FnMut(&[f32])| {
-            values.chunks(100).for_each(each);
-            Ok::<(), Infallible>(())
-        };
-        Mapping::for_weights(width, clip, walk).unwrap()
+        let largest = largest_magnitude(values, clip);
+        let mut all = Magnitudes::up_to(largest);
+        for part in values.chunks(100) {
+            let mut some = Magnitudes::up_to(largest);
+            some.add(part, clip);
+            all.merge(&some);
+        }
+        Mapping::for_weights(width, clip, &all)
     }
 
     fn bounds(values: &[f32]) -> (f32, f32) {
@@ -356,11 +362,5 @@ mod tests {
                 codes(&Mapping::for_activations(width, (odd, 1.0)), &values);
             }
         }
-    }
-
-    #[test]
-    fn a_failing_walk_is_handed_on() {
-        let walk = |_: &mut dyn FnMut(&[f32])| Err("broken");
-        assert_eq!(Mapping::for_weights(Width::Int8, ANY, walk), Err("broken"));
     }
 }

@@ -162,14 +162,11 @@ impl Quantization<'_> {
             }
         }
         let mut list = Vec::new();
-        for some in whole.chunks(rayon::current_num_threads()) {
-            let made = some.par_iter().map(|(index, width, clip)| {
-                let tensor = &self.container.tensors[*index];
-                let (target, errors) = whole::target(tensor, *width, self.request.domain, *clip)?;
-                Ok((*index, target, errors))
-            });
-            list.extend(made.collect::<Result<Vec<_>, Error>>()?);
-            progress(some.iter().map(|(i, _, _)| self.container.tensors[*i].count()).sum());
+        for (index, width, clip) in whole {
+            let tensor = &self.container.tensors[index];
+            let (target, errors) = whole::target(tensor, width, self.request.domain, clip);
+            progress(tensor.count());
+            list.push((index, target, errors));
         }
         // The parts of all tensors in one list, so that small tensors keep all cores busy too.
         let all: Vec<(usize, Part)> = orders

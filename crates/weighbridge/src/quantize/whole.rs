@@ -5,7 +5,7 @@ use super::parts::in_order;
 use rayon::prelude::*;
 use std::sync::Arc;
 use weighbridge_codec::DType;
-use weighbridge_codec::integer::{Mapping, Width};
+use weighbridge_codec::integer::{Magnitudes, Mapping, Width, largest_magnitude};
 use weighbridge_format::model::{BLOCK, Encoding, Produce, Scaled, Scaling, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Error, Tensor};
@@ -24,13 +24,10 @@ pub(super) fn target(
     width: Width,
     domain: Domain,
     clip: (f32, f32),
-) -> Result<(Target, ErrorSums), Error> {
+) -> (Target, ErrorSums) {
     let mapping = match domain {
         Domain::Activations => Mapping::for_activations(width, clip),
-        Domain::Weights => Mapping::for_weights(width, clip, |each| {
-            starts(tensor).into_iter().for_each(|start| each(&values(tensor, start)));
-            Ok::<_, Error>(())
-        })?,
+        Domain::Weights => Mapping::for_weights(width, clip, &magnitudes(tensor, clip)),
     };
     let (scale, zero) = (mapping.scale, mapping.zero);
     let codes = match width {
@@ -43,7 +40,28 @@ pub(super) fn target(
     let data = Codes { tensor: tensor.clone(), mapping };
     let errors = starts(tensor).into_par_iter().map(|start| data.errors(start));
     let errors = errors.reduce(ErrorSums::default, ErrorSums::plus);
-    Ok((Target { encoding, data: Arc::new(data), bounds: clip }, errors))
+    (Target { encoding, data: Arc::new(data), bounds: clip }, errors)
+}
+
+/// The magnitudes of a tensor's values, counted on all cores and added up in order, so that any
+/// number of threads gives the same sums.
+fn magnitudes(tensor: &Tensor, clip: (f32, f32)) -> Magnitudes {
+    let starts = starts(tensor);
+    let largest = starts.par_iter().map(|s| largest_magnitude(&values(tensor, *s), clip));
+    let largest = largest.reduce(|| 0.0, f32::max);
+    let mut all = Magnitudes::up_to(largest);
+    // So many parts at a time that making a table for each does not matter.
+    const TOGETHER: usize = 8;
+    for some in starts.chunks(4 * TOGETHER * rayon::current_num_threads()) {
+        let count = |starts: &[u64]| {
+            let mut part = Magnitudes::up_to(largest);
+            starts.iter().for_each(|s| part.add(&values(tensor, *s), clip));
+            part
+        };
+        let parts: Vec<_> = some.par_chunks(TOGETHER).map(count).collect();
+        parts.iter().for_each(|part| all.merge(part));
+    }
+    all
 }
 
 /// Where the parts of a tensor begin.
