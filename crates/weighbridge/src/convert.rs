@@ -55,7 +55,8 @@ pub fn convert(input: &Path, output: &Path, request: &Request) -> Result<Convers
         container,
         format,
         plan,
-        output: output.to_owned(),
+        // Without a `/` behind a folder's name.
+        output: output.components().collect(),
         allow_loss: request.allow_loss,
         force: request.force,
     })
@@ -75,6 +76,10 @@ impl Conversion {
 
     /// A folder is never replaced: it may hold more than what was written into it.
     fn folder_in_the_way(&self) -> Option<Error> {
+        if self.output.is_symlink() {
+            let what = format!("{} is a link", self.output.display());
+            return Some(Error::refused(what, "name a new folder"));
+        }
         let is_empty = || self.output.read_dir().is_ok_and(|mut list| list.next().is_none());
         if !self.output.exists() || is_empty() {
             return None;
@@ -112,6 +117,10 @@ impl Conversion {
 
 /// Why a file can't be written there.
 pub(crate) fn in_the_way(path: &Path, force: bool) -> Option<Error> {
+    if !path.exists() && path.is_symlink() {
+        let what = format!("{} is a link to nowhere", path.display());
+        return Some(Error::refused(what, "remove it first"));
+    }
     if !path.exists() {
         return no_folder_for(path);
     }

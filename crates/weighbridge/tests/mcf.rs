@@ -357,8 +357,7 @@ fn types_that_mcf_lacks_come_back_in_a_directory() {
     survives(&files);
 }
 
-/// Thousands of sections, keys and names for the same bytes take no more than linear time: a minute
-/// of work would be noticed.
+/// Thousands of sections, keys and names for the same bytes.
 #[test]
 fn many_small_parts_are_no_trouble() {
     let mut container = samples::tiny_model();
@@ -380,4 +379,55 @@ fn many_small_parts_are_no_trouble() {
     assert_eq!((file.attachments.len(), file.tensors.len()), (5_001, 5_017));
     let carried = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
     assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
+}
+
+/// The same codes with two scales are two payloads; in OINF they may be one blob.
+#[test]
+fn other_scales_are_another_payload() {
+    let data = View::owned(vec![1, 2, 3, 4]);
+    let scaled = |scale: f32| {
+        let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points: None };
+        Encoding::Scaled(Arc::new(Scaled { codes: DType::I8, scaling }))
+    };
+    let tensors = vec![
+        Tensor::stored("x", scaled(0.5), vec![4], data.clone()),
+        Tensor::stored("y", scaled(2.0), vec![4], data),
+    ];
+    let container = Container { tensors, ..Container::default() };
+    for options in [Options::default(), Options::default().with("dedup", "true")] {
+        let file = read("x.mcf", bytes(&container, "mcf", &options));
+        assert_eq!(file.tensor("x").unwrap().values_f32(0, 4), [0.5, 1.0, 1.5, 2.0]);
+        assert_eq!(file.tensor("y").unwrap().values_f32(0, 4), [2.0, 4.0, 6.0, 8.0]);
+    }
+}
+
+/// Keys that look like those beside fields are keys like others.
+#[test]
+fn keys_are_kept_as_they_are() {
+    let mut container = samples::tiny_model();
+    for key in ["entry:foo", "foo", "entry:entry:vocab_size", "entry:vocab_size"] {
+        container.set_text(key, format!("value of {key}"));
+    }
+    let packed = bytes(&container, "mcf", &Options::default());
+    assert_eq!(rules(packed.clone()), [""; 0]);
+    let file = read("x.mcf", packed);
+    for (key, value) in &container.metadata {
+        assert_eq!(file.text(key), value.as_text(), "{key}");
+    }
+    // A key that means a file is said to be lost; a name that is none is refused.
+    container.set_text("file:x", "text");
+    let plan = find("mcf").unwrap().plan(&container, &Options::default()).unwrap();
+    assert_eq!(plan.report.losses.len(), 1);
+    container.tensors[0].name.clear();
+    assert!(find("mcf").unwrap().plan(&container, &Options::default()).is_err());
+}
+
+/// A vocabulary that only travels as a file is no loss where it is a vocabulary again.
+#[test]
+fn embd_comes_back_without_loss() {
+    let model = samples::tiny_model();
+    let packed = read("x.mcf", bytes(&model, "mcf", &Options::default()));
+    let plan = find("embd").unwrap().plan(&packed, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
+    assert!(packed.vocabulary.unwrap().same_as(model.vocabulary.as_ref().unwrap()));
 }

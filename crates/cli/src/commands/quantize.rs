@@ -2,7 +2,7 @@
 
 use crate::args::Quantize;
 use crate::progress::with_bar;
-use crate::render::{self, BOLD, DIM, GREEN, Table, general, safe, styled};
+use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, general, safe, styled};
 use serde_json::json;
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -49,6 +49,7 @@ fn as_json(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> serde_js
         "encoder": args.encoder,
         "written": !args.report_only,
         "files": if args.report_only { vec![] } else { c.paths() },
+        "needs": needs(c, args),
         "report": c.plan.report,
     });
     if let (Some(out), Ok(serde_json::Value::Object(figures))) =
@@ -57,6 +58,12 @@ fn as_json(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> serde_js
         out.extend(figures);
     }
     out
+}
+
+/// What writing would ask for.
+fn needs(c: &Conversion, args: &Quantize) -> Option<&'static str> {
+    let loses = !c.plan.report.losses.is_empty() && !args.allow_loss;
+    (args.report_only && loses).then_some("--allow-loss")
 }
 
 fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
@@ -83,6 +90,9 @@ fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
     others.kept = 0;
     others.changed.retain(|c| !quantized.contains(c.tensor.as_str()));
     out.push_str(&super::convert::outcome(&others));
+    if let Some(needed) = needs(c, args) {
+        out.push_str(&format!("  {} {needed}\n", styled(YELLOW, "needs   ")));
+    }
     out.push_str(&kept(report));
     out.push('\n');
     out.push_str(&chart(report));

@@ -26,7 +26,7 @@ pub struct Loss {
 
 impl ErrorSums {
     pub fn of(before: &[f32], after: &[f32]) -> ErrorSums {
-        // Several sums side by side, which vectorises; each over few enough values for f32 inputs.
+        // Several sums side by side, which vectorises.
         const LANES: usize = 8;
         let mut lanes = [ErrorSums::default(); LANES];
         for (x, y) in before.chunks(LANES).zip(after.chunks(LANES)) {

@@ -12,6 +12,7 @@ use weighbridge_format::{Container, Error, Input, Options, Tensor, open};
 pub(super) struct Importance {
     by_name: HashMap<String, Arc<Vec<f32>>>,
     for_all: Option<Arc<Vec<f32>>>,
+    given: bool,
     used: AtomicBool,
 }
 
@@ -22,7 +23,7 @@ impl Importance {
     }
 
     fn from_container(file: &Container) -> Result<Importance, Error> {
-        let mut importance = Importance::default();
+        let mut importance = Importance { given: true, ..Importance::default() };
         for tensor in &file.tensors {
             if tensor.shape.iter().filter(|d| **d != 1).count() > 1 {
                 let what = format!("importance {:?} has the shape {:?}", tensor.name, tensor.shape);
@@ -67,7 +68,7 @@ impl Importance {
 
     /// A file that no tensor took weights from is a mistake.
     pub(super) fn check_used(&self) -> Result<(), Error> {
-        if self.by_name.is_empty() || self.used.load(Ordering::Relaxed) {
+        if !self.given || self.used.load(Ordering::Relaxed) {
             return Ok(());
         }
         Err(Error::refused(

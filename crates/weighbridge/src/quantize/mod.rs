@@ -97,6 +97,12 @@ pub fn quantize<'a>(
     if let Some(obstacle) = output.and_then(|o| in_the_way(o, request.force)) {
         return Err(obstacle);
     }
+    if output.is_some() && !request.allow_loss && request.method != Method::Rows {
+        let losses = target.plan(&container, &request.options)?.report.losses;
+        if !losses.is_empty() {
+            return Err(Error::Loss(losses));
+        }
+    }
     let output = match output {
         Some(output) if target_format(output, None).is_ok_and(|f| f.info().id != format) => {
             return Err(Error::refused(

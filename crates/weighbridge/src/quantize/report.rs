@@ -58,8 +58,10 @@ impl QuantizeReport {
                 Encoding::Plain(_) => 0,
             }
         };
+        // Where other formats have the scales of whole tensors is theirs to know.
         let before = |t: &weighbridge_format::Tensor| {
-            stored(&t.encoding, t.view().map_or(0, |v| v.len() as u64))
+            let data = t.view().map_or(0, |v| v.len() as u64);
+            if matches!(t.encoding, Encoding::Scaled(_)) { data } else { stored(&t.encoding, data) }
         };
         let mut tensors = Vec::new();
         for (index, errors) in done {

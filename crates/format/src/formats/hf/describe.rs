@@ -19,7 +19,7 @@ pub(in super::super) struct Description {
 
 impl Description {
     /// Whether the files say this metadata.
-    pub(super) fn tells(&self, key: &str, text: &str) -> bool {
+    pub(in super::super) fn tells(&self, key: &str, text: &str) -> bool {
         self.settings.iter().any(|(k, v)| *k == key && v == text)
     }
 }

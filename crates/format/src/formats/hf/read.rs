@@ -85,7 +85,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     for (file, text) in &headers {
         let header = serde_json::from_str::<safetensors::Header>(text.as_str().unwrap_or_default());
         for (tensor, _) in header.map(|h| h.tensors).unwrap_or_default() {
-            if !names.contains(tensor.as_ref()) && models.len() > 1 {
+            if !names.contains(tensor.as_ref()) && !models.contains(MODEL) {
                 container.ignored.push(format!("tensor {tensor} in {file}, not in the index"));
             }
         }

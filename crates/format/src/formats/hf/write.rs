@@ -8,7 +8,8 @@ use super::INFO;
 use super::describe::{Description, config_of, config_tells, describe_files};
 use super::read::{HEADER, INDEX, MODEL, headers};
 use crate::model::{
-    Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, fit, measure,
+    Attachment, Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, fit,
+    measure,
 };
 use crate::source::is_inside;
 use crate::{Error, Options};
@@ -36,7 +37,8 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
         }
         None => {
             if !headers.is_empty() {
-                let what = format!("{MODEL} is not the original: the tensors were changed");
+                let what =
+                    format!("{MODEL} is written anew: its old header does not fit the tensors");
                 report.warnings.push(what);
             }
             vec![written_anew(container, &description, &config, options, &mut report)?]
@@ -47,10 +49,10 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
     for a in &container.attachments {
         if a.name.starts_with(PARTS) {
             report.lose(format!("attachment {:?}", a.name), "it is no file of a model directory");
-        } else if is_anew && a.name == INDEX {
-            // It names the shards that there were.
+        } else if is_anew && (a.name == INDEX || is_header(container, a)) {
+            // About the safetensors files that there were.
             report.ignored.push(a.name.clone());
-        } else if !is_header(container, &a.name) {
+        } else if !is_header(container, a) {
             files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
         }
     }
@@ -116,14 +118,16 @@ struct Model {
 
 /// Whether an attachment is the header of a safetensors file rather than a file itself. In a
 /// container from a folder it is a file of that name.
-fn is_header(container: &Container, name: &str) -> bool {
-    name.ends_with(HEADER) && container.dialect_of("hf").is_none()
+fn is_header(container: &Container, attachment: &Attachment) -> bool {
+    attachment.name.ends_with(HEADER)
+        && container.dialect_of("hf").is_none()
+        && serde_json::from_slice::<safetensors::Header>(&attachment.data).is_ok()
 }
 
 /// Headers that travelled, by the name of the file they belong to.
 fn known_headers(container: &Container) -> Vec<(String, String)> {
     let attached = container.attachments.iter().filter_map(|a| {
-        let name = a.name.strip_suffix(".header").filter(|_| is_header(container, &a.name))?;
+        let name = a.name.strip_suffix(".header").filter(|_| is_header(container, a))?;
         Some((name.to_owned(), std::str::from_utf8(&a.data).ok()?.to_owned()))
     });
     attached.chain(headers(container)).collect()

@@ -85,7 +85,7 @@ pub(super) fn from_model_info(info: ModelInfo, container: &mut Container) {
             add(key, if back { text } else { Value::Number(DType::F32, value.to_bits().into()) });
         }
     }
-    let fields = container.metadata.len();
+    let fields: Vec<_> = container.metadata.iter().map(|(key, _)| key.clone()).collect();
     for (key, entry) in info.entries {
         match (key.strip_prefix(FILE), entry) {
             (Some(name), Entry::Bytes(data)) => {
@@ -95,7 +95,7 @@ pub(super) fn from_model_info(info: ModelInfo, container: &mut Container) {
             }
             // Beside a field that has a value, an entry of the same key goes by another.
             (_, entry) => {
-                let taken = container.metadata.iter().take(fields).any(|(k, _)| *k == key);
+                let taken = fields.iter().any(|field| field == base(&key));
                 let key = if taken { format!("{BESIDE}{key}") } else { key };
                 container.metadata.push((key, value_of(entry)));
             }
@@ -131,9 +131,22 @@ fn entry_of(value: &Value) -> Option<Entry> {
     }
 }
 
-/// Whether MCF keeps a metadata entry with its type.
-pub(super) fn keeps(key: &str, value: &Value) -> bool {
-    entry_of(value).is_some() && !key.starts_with(FILE)
+/// A key without what says that it stands beside a field.
+fn base(mut key: &str) -> &str {
+    while let Some(rest) = key.strip_prefix(BESIDE) {
+        key = rest;
+    }
+    key
+}
+
+/// Whether MCF keeps a metadata value with its type.
+pub(super) fn keeps(value: &Value) -> bool {
+    entry_of(value).is_some()
+}
+
+/// Whether an entry of this key is a file.
+pub(super) fn is_file(key: &str) -> bool {
+    key.starts_with(FILE)
 }
 
 /// The ModelInfo of a container whose attachments are complete.
@@ -141,24 +154,27 @@ pub(super) fn model_info(container: &Container) -> ModelInfo {
     let (description, _) = hf::describe_files(&container.attachments);
     let mut info = ModelInfo::default();
     let dialect = container.dialect_of("mcf");
-    for (key, value) in &container.metadata {
-        let told =
-            || description.settings.iter().any(|(k, v)| k == key && value.as_text() == Some(v));
-        // What only the files of an MCF file said, ModelInfo is not to say either; and what both
-        // said, both are to say.
-        let only_told = || {
-            let keys = dialect.and_then(|d| d.get("told")?.as_array());
-            keys.is_some_and(|keys| keys.iter().any(|k| k == key)) && told()
-        };
-        if key.starts_with(FILE)
-            || only_told()
-            || set_field(&mut info, key, value)
-            || (dialect.is_none() && told())
-        {
+    // What only the files of an MCF file said, ModelInfo is not to say either; and what both said,
+    // both are to say.
+    let only_told = |key: &String| {
+        let keys = dialect.and_then(|d| d.get("told")?.as_array());
+        keys.is_some_and(|keys| keys.iter().any(|k| k == key))
+    };
+    let (mut fields, mut others) = (Vec::new(), Vec::new());
+    for (key, value) in container.metadata.iter().filter(|(key, _)| !is_file(key)) {
+        let told = value.as_text().is_some_and(|text| description.tells(key, text));
+        if told && only_told(key) {
             continue;
+        } else if set_field(&mut info, key, value) {
+            fields.push(key.as_str());
+        } else if !(told && dialect.is_none()) {
+            others.push((key, value));
         }
+    }
+    for (key, value) in others {
         let as_text = || value.to_plain_text().map(|t| Entry::Bytes(View::owned(t.into_bytes())));
-        let key = key.strip_prefix(BESIDE).unwrap_or(key);
+        let beside = fields.contains(&base(key));
+        let key = key.strip_prefix(BESIDE).filter(|_| beside).unwrap_or(key);
         if let Some(entry) = entry_of(value).or_else(as_text) {
             info.entries.push((key.to_owned(), entry));
         }

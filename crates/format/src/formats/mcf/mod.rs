@@ -6,6 +6,7 @@ mod carry;
 mod index;
 mod layout;
 mod model_info;
+mod payload;
 mod quant_info;
 mod read;
 mod rules;

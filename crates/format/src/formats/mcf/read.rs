@@ -165,10 +165,10 @@ fn read_files(
     }
     // The settings in their usual order, so that other formats get them as from the files
     // themselves; what ModelInfo says of them counts.
-    let (names, mut own): (Vec<_>, Vec<_>) = std::mem::take(&mut container.metadata)
+    let (titles, mut own): (Vec<_>, Vec<_>) = std::mem::take(&mut container.metadata)
         .into_iter()
         .partition(|(key, _)| key == "model_name" || key == "base_model");
-    container.metadata = names;
+    container.metadata = titles;
     let mut told = Vec::new();
     for (key, text) in description.settings {
         let entry = match own.iter().position(|(k, _)| k == key) {
@@ -185,8 +185,13 @@ fn read_files(
         container.dialect.insert("told".into(), told.into());
     }
     container.vocabulary = description.vocabulary;
+    // A vocabulary alone says all that its file says.
+    let only_words = container.vocabulary.is_some()
+        && !names.contains("config.json")
+        && !names.contains("tokenizer.json");
     for a in &mut container.attachments {
-        a.described |= description.is_whole && !carry::is_section(&a.name);
+        let is_told = description.is_whole || (only_words && a.name == "vocab.txt");
+        a.described |= is_told && !carry::is_section(&a.name);
     }
     Ok(())
 }

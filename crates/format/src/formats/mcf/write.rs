@@ -2,14 +2,13 @@
 
 use super::super::FormatInfo;
 use super::index::{self, Entry};
-use super::layout::{self, Header, Kind, section_name};
-use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
+use super::layout::{self, Header, section_name};
+use super::payload::{Payload, SameContent, facts, raw_codes};
+use super::quant_info::{self, Record};
 use super::{carry, model_info};
-use crate::model::{
-    Container, Dialect, Encoding, FilePlan, Piece, Placement, Plan, Report, SharedData, Tensor, fit,
-};
+use crate::model::{Container, Encoding, FilePlan, Piece, Plan, Report, SharedData, Tensor, fit};
 use crate::source::View;
-use crate::wire::{align_up, put_u32, put_u64, to_len};
+use crate::wire::{align_up, put_u32, put_u64};
 use crate::{Error, Options};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
@@ -26,17 +25,21 @@ pub(super) fn plan(
     let mut report = Report::default();
     let full = carry::complete(container, &mut report)?;
     let mut rest = full.clone();
-    for (key, _) in
-        full.metadata.iter().filter(|(k, v)| !carry::keeps(k, v) && v.as_text().is_some())
-    {
+    for (key, _) in full.metadata.iter().filter(|(key, _)| carry::is_file(key)) {
         report.lose(format!("metadata {key:?}"), "keys that begin with file: are files");
     }
-    rest.metadata.retain(|(k, v)| !carry::keeps(k, v) && v.as_text().is_none());
+    rest.metadata.retain(|(key, value)| !carry::keeps(value) && !carry::is_file(key));
+    if full.tensors.iter().any(|t| t.name.is_empty()) {
+        return Err(Error::refused(
+            "a tensor has an empty name, which MCF does not take",
+            "--rename =NAME gives it one",
+        ));
+    }
     // Codes without a scale are bytes whose meaning the file doesn't say.
     let is_unscaled =
         |t: &Tensor| facts(container, t).is_some_and(|facts| facts.contains_key("unscaled"));
     let raw: Vec<_> =
-        full.tensors.iter().map(|t| raw_codes(t).filter(|_| is_unscaled(t))).collect();
+        full.tensors.iter().map(|t| if is_unscaled(t) { raw_codes(t) } else { None }).collect();
     for (tensor, raw) in rest.tensors.iter_mut().zip(&raw) {
         if let Some((_, bytes)) = raw {
             let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len() as u64]);
@@ -60,128 +63,6 @@ pub(super) fn plan(
         .collect();
     let file = Assembly::new(&full, &payloads, options)?.write()?;
     Ok(Plan::single(file, report))
-}
-
-/// Facts about a tensor that was read from an MCF file.
-fn facts<'a>(container: &Container, tensor: &'a Tensor) -> Option<&'a Dialect> {
-    container.dialect_of("mcf").map(|_| &tensor.dialect)
-}
-
-/// The type and the bytes of codes without a scale. Those of four bits, which are read as u4, may
-/// have been widened to travel.
-fn raw_codes(tensor: &Tensor) -> Option<(DType, View)> {
-    let bytes = tensor.view()?;
-    match (&tensor.encoding, &tensor.origin) {
-        (Encoding::Plain(DType::I8), None) => Some((DType::I8, bytes.clone())),
-        (Encoding::Plain(DType::U4), None) => Some((DType::I4, bytes.clone())),
-        (Encoding::Plain(DType::U8), Some(Encoding::Plain(DType::U4)))
-            if bytes.iter().all(|&b| b < 16) =>
-        {
-            let pair = |pair: &[u8]| pair[0] | pair.get(1).map_or(0, |high| high << 4);
-            Some((DType::I4, View::owned(bytes.chunks(2).map(pair).collect())))
-        }
-        _ => None,
-    }
-}
-
-/// The address of a payload, and its shape.
-type Place = (Option<(usize, usize)>, Vec<u64>);
-
-/// A tensor as it is written.
-struct Payload<'a> {
-    tensor: &'a Tensor,
-    encoding: &'a Encoding,
-    kind: Kind,
-    shape: Vec<u64>,
-    /// What stands before the codes.
-    front: Option<View>,
-    /// Bytes of the data behind it.
-    bytes: u64,
-    record: Option<Record>,
-}
-
-impl<'a> Payload<'a> {
-    fn new(
-        container: &Container,
-        tensor: &'a Tensor,
-        shape: Vec<u64>,
-        placement: &'a Placement,
-        unscaled: Option<DType>,
-        derived: &mut HashMap<Place, (f32, f32)>,
-    ) -> Self {
-        let encoding = &placement.encoding;
-        let (kind, front, domain) = match (unscaled, encoding) {
-            (Some(codes), _) => (Kind::Whole(codes), None, WEIGHTS),
-            (_, Encoding::Plain(dtype)) => (Kind::Plain(*dtype), None, WEIGHTS),
-            (_, Encoding::Blockwise(b)) => {
-                (Kind::Blocks(b.method), Some(b.scales.clone()), WEIGHTS)
-            }
-            (_, Encoding::Scaled(scaled)) => {
-                // Only codes with a zero point may be the most negative one.
-                let has_most_negative = || {
-                    let view = tensor.view().filter(|_| tensor.encoding == *encoding);
-                    view.is_some_and(|v| quant_info::first_most_negative(scaled.codes, v).is_some())
-                };
-                let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
-                let zero = zero.or_else(|| has_most_negative().then_some(0.0));
-                let domain = if zero.is_some() { ACTIVATIONS } else { WEIGHTS };
-                (Kind::Whole(scaled.codes), Some(whole_front(scale, zero)), domain)
-            }
-        };
-        let decided = tensor.target.as_ref().map(|t| t.bounds);
-        let known = decided.or_else(|| facts(container, tensor)?.get("clips").and_then(clips_of));
-        let needs_record =
-            !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
-        let record = needs_record.then(|| {
-            let clips = known.unwrap_or_else(|| {
-                // Many names for the same payload are no more work than one.
-                let place = tensor.view().map(|v| (v.as_ptr().addr(), v.len()));
-                let key = (place, shape.clone());
-                *derived.entry(key).or_insert_with(|| derived_clips(tensor, encoding))
-            });
-            Record { tensor: 0, domain, clips }
-        });
-        Payload { tensor, encoding, kind, shape, front, bytes: placement.bytes, record }
-    }
-
-    fn front_len(&self) -> u64 {
-        self.front.as_ref().map_or(0, |v| v.len() as u64)
-    }
-}
-
-fn clips_of(fact: &serde_json::Value) -> Option<(f32, f32)> {
-    let bits = |i: usize| Some(f32::from_bits(u32::try_from(fact.get(i)?.as_u64()?).ok()?));
-    Some((bits(0)?, bits(1)?))
-}
-
-fn whole_front(scale: f32, zero: Option<f32>) -> View {
-    let mut out = Vec::new();
-    for value in [Some(scale), zero].into_iter().flatten() {
-        put_u32(&mut out, value.to_bits());
-        out.resize(to_len((out.len() as u64).next_multiple_of(layout::PAYLOAD_ALIGNMENT)), 0);
-    }
-    View::owned(out)
-}
-
-/// Bounds that the scales could have been derived from: the largest value both ways, or what the
-/// outermost codes stand for.
-fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
-    if let Encoding::Scaled(scaled) = encoding {
-        let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
-        let largest = if scaled.codes == DType::I4 { 7.0 } else { 127.0 };
-        let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
-        let value = |code: f32| scale * (code - zero.unwrap_or(0.0));
-        let (a, b) = (value(lowest), value(largest));
-        return (a.min(b), a.max(b));
-    }
-    let mut most = 0f64;
-    tensor.for_each_block(|values| {
-        let numbers = values.iter().map(|v| v.abs()).filter(|v| v.is_finite());
-        most = numbers.fold(most, f64::max);
-    });
-    #[allow(clippy::cast_possible_truncation)]
-    let most = most as f32;
-    (-most, most)
 }
 
 /// The sections of a file with their places, before anything is written.
@@ -276,12 +157,16 @@ impl<'a> Assembly<'a> {
 
     /// Places the payloads from `start` on and returns the size of them all.
     fn place(&mut self, start: u64, options: &Options) -> Option<u64> {
-        let mut shared = SharedData::default();
-        let mut same = SameContent { dedup: options.flag("dedup"), known: HashMap::new() };
+        let (mut shared, mut first) = (SharedData::default(), HashMap::new());
+        let mut same = SameContent::new(options.flag("dedup"));
         let mut end = start;
         for p in self.payloads {
-            let known = shared.offset(p.tensor, p.encoding).filter(|_| !options.flag(REFERENCE));
-            let known = known.or_else(|| same.find(p));
+            let content = same.content(p);
+            // The scales are part of a payload: the same codes with others are another.
+            let same_scales = |at: &u64| first.get(at) == Some(&p.encoding);
+            let known = shared.offset(p.tensor, p.encoding).filter(same_scales);
+            let known = known.filter(|_| !options.flag(REFERENCE));
+            let known = known.or_else(|| same.find(p, content));
             self.is_first.push(known.is_none());
             let at = match known {
                 Some(at) => at,
@@ -289,7 +174,8 @@ impl<'a> Assembly<'a> {
                     let at = align_up(end, layout::PAYLOAD_ALIGNMENT)?;
                     end = at.checked_add(p.front_len())?.checked_add(p.bytes)?;
                     shared.place(p.tensor, p.encoding, at);
-                    same.add(p, at);
+                    first.insert(at, p.encoding);
+                    same.add(p, content, at);
                     at
                 }
             };
@@ -369,45 +255,5 @@ impl<'a> Assembly<'a> {
         let dialect = self.container.dialect_of("mcf");
         let version = dialect.and_then(|d| d.get("versions")?.get(kind.to_string())?.as_u64());
         version.and_then(|v| u32::try_from(v).ok()).unwrap_or(1)
-    }
-}
-
-impl Payload<'_> {
-    fn entry(&self, data: u64) -> Entry {
-        let size = self.front_len() + self.bytes;
-        let (name, shape) = (self.tensor.name.clone(), self.shape.clone());
-        Entry { name, kind: self.kind, shape, data, size, span: 0..0 }
-    }
-}
-
-/// Finds payloads that would be the same bytes.
-struct SameContent<'a> {
-    dedup: bool,
-    known: HashMap<(u32, u64), Vec<(&'a Payload<'a>, u64)>>,
-}
-
-impl<'a> SameContent<'a> {
-    fn key(p: &Payload) -> Option<(u32, u64)> {
-        let view = p.tensor.view().filter(|v| !v.is_empty())?;
-        Some((crc32fast::hash(view), view.len() as u64))
-    }
-
-    fn find(&self, p: &Payload) -> Option<u64> {
-        let list = self.dedup.then(|| self.known.get(&Self::key(p)?)).flatten()?;
-        let same = |other: &Payload| {
-            let views = p.tensor.view().zip(other.tensor.view());
-            p.encoding == other.encoding
-                && p.tensor.encoding == other.tensor.encoding
-                && p.kind == other.kind
-                && p.shape == other.shape
-                && views.is_some_and(|(a, b)| **a == **b)
-        };
-        list.iter().find(|(other, _)| same(other)).map(|(_, at)| *at)
-    }
-
-    fn add(&mut self, p: &'a Payload<'a>, at: u64) {
-        if let Some(key) = Self::key(p).filter(|_| self.dedup) {
-            self.known.entry(key).or_default().push((p, at));
-        }
     }
 }

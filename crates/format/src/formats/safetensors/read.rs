@@ -35,12 +35,13 @@ pub(in super::super) fn read_file(
         let in_file: Vec<_> = container.tensors.iter().map(|t| t.name.clone()).collect();
         match hub::unpack(&text, &mut container) {
             Ok(()) => after_unpacking(&mut container, &in_file),
-            Err(why) => findings.push(
-                HUB.at(0..8)
-                    .field("__metadata__.weighbridge")
-                    .found(why)
-                    .hint("tensors and texts are readable; what only that entry knows is not used"),
-            ),
+            Err(why) => {
+                let finding = HUB.at(0..8).field("__metadata__.weighbridge").found(&why);
+                findings.push(finding.hint(
+                    "tensors and texts are readable; what only that entry knows is not used",
+                ));
+                container.notes.push(format!("the entry \"weighbridge\" is not used: {why}"));
+            }
         }
     }
     Ok(container)

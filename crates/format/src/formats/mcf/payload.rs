@@ -1,0 +1,182 @@
+//! A tensor as it is written: its type, what stands before the codes, its bounds.
+
+use super::index::Entry;
+use super::layout::{self, Kind};
+use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
+use crate::model::{Container, Dialect, Encoding, Placement, Tensor};
+use crate::source::View;
+use crate::wire::{put_u32, to_len};
+use std::collections::HashMap;
+use weighbridge_codec::DType;
+
+/// Facts about a tensor that was read from an MCF file.
+pub(super) fn facts<'a>(container: &Container, tensor: &'a Tensor) -> Option<&'a Dialect> {
+    container.dialect_of("mcf").map(|_| &tensor.dialect)
+}
+
+/// The type and the bytes of codes without a scale. Those of four bits, which are read as u4, may
+/// have been widened to travel.
+pub(super) fn raw_codes(tensor: &Tensor) -> Option<(DType, View)> {
+    let bytes = tensor.view()?;
+    match (&tensor.encoding, &tensor.origin) {
+        (Encoding::Plain(DType::I8), None) => Some((DType::I8, bytes.clone())),
+        (Encoding::Plain(DType::U4), None) => Some((DType::I4, bytes.clone())),
+        (Encoding::Plain(DType::U8), Some(Encoding::Plain(DType::U4)))
+            if bytes.iter().all(|&b| b < 16) =>
+        {
+            let pair = |pair: &[u8]| pair[0] | pair.get(1).map_or(0, |high| high << 4);
+            Some((DType::I4, View::owned(bytes.chunks(2).map(pair).collect())))
+        }
+        _ => None,
+    }
+}
+
+/// The addresses of a payload's scales and codes, and its shape.
+pub(super) type Place = (usize, usize, Vec<u64>);
+
+/// A tensor as it is written.
+pub(super) struct Payload<'a> {
+    pub tensor: &'a Tensor,
+    pub encoding: &'a Encoding,
+    pub kind: Kind,
+    pub shape: Vec<u64>,
+    /// What stands before the codes.
+    pub front: Option<View>,
+    /// Bytes of the data behind it.
+    pub bytes: u64,
+    pub record: Option<Record>,
+}
+
+impl<'a> Payload<'a> {
+    pub(super) fn new(
+        container: &Container,
+        tensor: &'a Tensor,
+        shape: Vec<u64>,
+        placement: &'a Placement,
+        unscaled: Option<DType>,
+        derived: &mut HashMap<Place, (f32, f32)>,
+    ) -> Self {
+        let encoding = &placement.encoding;
+        let (kind, front, domain) = match (unscaled, encoding) {
+            (Some(codes), _) => (Kind::Whole(codes), None, WEIGHTS),
+            (_, Encoding::Plain(dtype)) => (Kind::Plain(*dtype), None, WEIGHTS),
+            (_, Encoding::Blockwise(b)) => {
+                (Kind::Blocks(b.method), Some(b.scales.clone()), WEIGHTS)
+            }
+            (_, Encoding::Scaled(scaled)) => {
+                // Only codes with a zero point may be the most negative one.
+                let has_most_negative = || {
+                    let view = tensor.view().filter(|_| tensor.encoding == *encoding);
+                    view.is_some_and(|v| quant_info::first_most_negative(scaled.codes, v).is_some())
+                };
+                let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
+                let zero = zero.or_else(|| has_most_negative().then_some(0.0));
+                let domain = if zero.is_some() { ACTIVATIONS } else { WEIGHTS };
+                (Kind::Whole(scaled.codes), Some(whole_front(scale, zero)), domain)
+            }
+        };
+        let decided = tensor.target.as_ref().map(|t| t.bounds);
+        let known = decided.or_else(|| facts(container, tensor)?.get("clips").and_then(clips_of));
+        let needs_record =
+            !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
+        let record = needs_record.then(|| {
+            let clips = known.unwrap_or_else(|| match (encoding, tensor.view()) {
+                // Many names for the same payload are no more work than one.
+                (Encoding::Blockwise(b), Some(codes)) => {
+                    let key = (b.scales.as_ptr().addr(), codes.as_ptr().addr(), shape.clone());
+                    *derived.entry(key).or_insert_with(|| derived_clips(tensor, encoding))
+                }
+                _ => derived_clips(tensor, encoding),
+            });
+            Record { tensor: 0, domain, clips }
+        });
+        Payload { tensor, encoding, kind, shape, front, bytes: placement.bytes, record }
+    }
+
+    pub(super) fn front_len(&self) -> u64 {
+        self.front.as_ref().map_or(0, |v| v.len() as u64)
+    }
+}
+
+fn clips_of(fact: &serde_json::Value) -> Option<(f32, f32)> {
+    let bits = |i: usize| Some(f32::from_bits(u32::try_from(fact.get(i)?.as_u64()?).ok()?));
+    Some((bits(0)?, bits(1)?))
+}
+
+fn whole_front(scale: f32, zero: Option<f32>) -> View {
+    let mut out = Vec::new();
+    for value in [Some(scale), zero].into_iter().flatten() {
+        put_u32(&mut out, value.to_bits());
+        out.resize(to_len((out.len() as u64).next_multiple_of(layout::PAYLOAD_ALIGNMENT)), 0);
+    }
+    View::owned(out)
+}
+
+/// Bounds that the scales could have been derived from: the largest value both ways, or what the
+/// outermost codes stand for.
+fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
+    if let Encoding::Scaled(scaled) = encoding {
+        let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
+        let largest = if scaled.codes == DType::I4 { 7.0 } else { 127.0 };
+        let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
+        let value = |code: f32| scale * (code - zero.unwrap_or(0.0));
+        let (a, b) = (value(lowest), value(largest));
+        return (a.min(b), a.max(b));
+    }
+    let mut most = 0f64;
+    tensor.for_each_block(|values| {
+        let numbers = values.iter().map(|v| v.abs()).filter(|v| v.is_finite());
+        most = numbers.fold(most, f64::max);
+    });
+    #[allow(clippy::cast_possible_truncation)]
+    let most = most as f32;
+    (-most, most)
+}
+
+impl Payload<'_> {
+    pub(super) fn entry(&self, data: u64) -> Entry {
+        let size = self.front_len() + self.bytes;
+        let (name, shape) = (self.tensor.name.clone(), self.shape.clone());
+        Entry { name, kind: self.kind, shape, data, size, span: 0..0 }
+    }
+}
+
+/// Finds payloads that would be the same bytes.
+pub(super) struct SameContent<'a> {
+    dedup: bool,
+    known: HashMap<Content, Vec<(&'a Payload<'a>, u64)>>,
+}
+
+/// Checksum and length.
+pub(super) type Content = (u32, u64);
+
+impl<'a> SameContent<'a> {
+    pub(super) fn new(dedup: bool) -> Self {
+        SameContent { dedup, known: HashMap::new() }
+    }
+
+    /// What to look for; nothing unless it was asked for.
+    pub(super) fn content(&self, p: &Payload) -> Option<Content> {
+        let view = p.tensor.view().filter(|v| self.dedup && !v.is_empty())?;
+        Some((crc32fast::hash(view), view.len() as u64))
+    }
+
+    pub(super) fn find(&self, p: &Payload, content: Option<Content>) -> Option<u64> {
+        let list = self.known.get(&content?)?;
+        let same = |other: &Payload| {
+            let views = p.tensor.view().zip(other.tensor.view());
+            p.encoding == other.encoding
+                && p.tensor.encoding == other.tensor.encoding
+                && p.kind == other.kind
+                && p.shape == other.shape
+                && views.is_some_and(|(a, b)| **a == **b)
+        };
+        list.iter().find(|(other, _)| same(other)).map(|(_, at)| *at)
+    }
+
+    pub(super) fn add(&mut self, p: &'a Payload<'a>, content: Option<Content>, at: u64) {
+        if let Some(content) = content {
+            self.known.entry(content).or_default().push((p, at));
+        }
+    }
+}
