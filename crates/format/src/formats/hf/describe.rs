@@ -25,7 +25,7 @@ impl Description {
 }
 
 /// The config.json; null when there is none that can be read.
-pub(super) fn config_of(attachments: &[Attachment]) -> Json {
+pub(in super::super) fn config_of(attachments: &[Attachment]) -> Json {
     Files::Attached(attachments).json("config.json").unwrap_or_default()
 }
 

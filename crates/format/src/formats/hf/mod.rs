@@ -10,7 +10,7 @@ mod settings;
 mod tokenizer;
 mod write;
 
-pub(super) use describe::describe_files;
+pub(super) use describe::{config_of, describe_files};
 pub(super) use read::{HEADER, header_name, headers};
 
 use super::values::check_finite;

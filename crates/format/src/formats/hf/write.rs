@@ -5,11 +5,11 @@
 
 use super::super::safetensors::{self, DTYPES, Written, with_header};
 use super::INFO;
-use super::describe::{Description, config_of, config_tells, describe_files};
+use super::describe::{config_of, config_tells, describe_files};
 use super::read::{HEADER, INDEX, MODEL, headers};
 use crate::model::{
-    Attachment, Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, fit,
-    measure,
+    Attachment, Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, Value,
+    fit, measure,
 };
 use crate::source::is_inside;
 use crate::{Error, Options};
@@ -29,19 +29,33 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
     let mut report = Report::default();
     let (description, _) = describe_files(&container.attachments);
     let config = config_of(&container.attachments);
+    // What is written tells most of the metadata again.
+    let untold = |models: &[Model]| -> Vec<(String, Value)> {
+        let in_headers: HashSet<_> = models.iter().flat_map(|m| &m.texts).collect();
+        let told = |key: &String, text: String| {
+            description.tells(key, &text)
+                || config_tells(&config, key, &text)
+                || in_headers.contains(&(key.clone(), text))
+        };
+        let is_told = |(key, value): &&(String, Value)| {
+            key == "model_name" || value.to_plain_text().is_some_and(|text| told(key, text))
+        };
+        container.metadata.iter().filter(|entry| !is_told(entry)).cloned().collect()
+    };
     let headers = known_headers(container);
-    let models = match with_headers(container, &headers, options) {
+    // A new header has room for texts that the old one does not have.
+    let all_said = |models: &Vec<Model>| untold(models).iter().all(|(_, v)| v.as_text().is_none());
+    let models = match with_headers(container, &headers, options).filter(all_said) {
         Some(models) => {
             count_kept(container, &mut report);
             models
         }
         None => {
             if !headers.is_empty() {
-                let what =
-                    format!("{MODEL} is written anew: its old header does not fit the tensors");
-                report.warnings.push(what);
+                let why = "its old header does not fit the tensors or the metadata";
+                report.warnings.push(format!("{MODEL} is written anew: {why}"));
             }
-            vec![written_anew(container, &description, &config, options, &mut report)?]
+            vec![written_anew(container, &untold(&[]), options, &mut report)?]
         }
     };
     let mut files = Vec::new();
@@ -56,18 +70,9 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
             files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
         }
     }
-    // What is written tells most of the metadata again.
     let mut rest = container.clone();
     rest.attachments.clear();
-    let in_headers: HashSet<_> = models.iter().flat_map(|m| &m.texts).collect();
-    rest.metadata.retain(|(key, value)| {
-        let told = |text: &str| {
-            description.tells(key, text)
-                || in_headers.contains(&(key.clone(), text.to_owned()))
-                || config_tells(&config, key, text)
-        };
-        key != "model_name" && !value.to_plain_text().is_some_and(|text| told(&text))
-    });
+    rest.metadata = untold(&models);
     rest.vocabulary.take_if(|v| description.vocabulary.as_ref().is_some_and(|w| w.same_as(v)));
     let holds = Holds { metadata: Keeps::Nothing, vocabulary: false, ..INFO.holds };
     let mut others = Report::default();
@@ -174,11 +179,10 @@ fn with_headers(
     (left.is_empty() && !models.is_empty()).then_some(models)
 }
 
-/// One new safetensors file with all tensors, and the metadata's texts in its header.
+/// One new safetensors file with all tensors, and texts in its header.
 fn written_anew(
     container: &Container,
-    description: &Description,
-    config: &serde_json::Value,
+    metadata: &[(String, Value)],
     options: &Options,
     report: &mut Report,
 ) -> Result<Model, Error> {
@@ -188,14 +192,8 @@ fn written_anew(
     (bare.ignored, bare.notes) = (vec![], vec![]);
     let placements = fit(&bare, &INFO.holds, options, report)?;
     let mut texts: Vec<_> = vec![("format".to_owned(), "pt".to_owned())];
-    for (key, value) in &container.metadata {
-        if let Some(text) = value.as_text()
-            && key != "model_name"
-            && !description.tells(key, text)
-            && !config_tells(config, key, text)
-        {
-            texts.push((key.clone(), text.to_owned()));
-        }
+    for (key, value) in metadata {
+        texts.extend(value.as_text().map(|text| (key.clone(), text.to_owned())));
     }
     let tensors = placements.iter().map(|p| {
         let tensor = &container.tensors[p.tensor];

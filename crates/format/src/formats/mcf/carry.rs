@@ -11,7 +11,7 @@
 
 use super::super::hf;
 use super::layout::{RESOURCES, TENSOR_DATA};
-use super::model_info::{ARCH, Entry, ModelInfo, ROPE_TYPE};
+use super::model_info::{ARCH, CONTEXT_LENGTH, Entry, HEAD_COUNT_KV, ModelInfo, ROPE_TYPE};
 use crate::Error;
 use crate::model::{Array, Attachment, Container, Report, Value, Vocabulary};
 use crate::source::View;
@@ -32,8 +32,8 @@ const COUNTS: [(usize, &str); 7] = [
     (3, "hidden_size"),
     (4, "num_layers"),
     (5, "num_attention_heads"),
-    (6, "num_key_value_heads"),
-    (7, "max_position_emb"),
+    (HEAD_COUNT_KV, "num_key_value_heads"),
+    (CONTEXT_LENGTH, "max_position_emb"),
     (8, "train_context"),
 ];
 
@@ -179,7 +179,8 @@ pub(super) fn model_info(container: &Container) -> ModelInfo {
             info.entries.push((key.to_owned(), entry));
         }
     }
-    if let Some(config) = config(&container.attachments) {
+    let config = hf::config_of(&container.attachments);
+    if !config.is_null() {
         if dialect.is_none() {
             fill_from_config(&config, &mut info);
         }
@@ -246,7 +247,9 @@ fn real_of(value: &Value) -> Option<f32> {
 /// What the reference packer takes from a config.json, where the metadata doesn't say it.
 fn fill_from_config(config: &Json, info: &mut ModelInfo) {
     let number = |key: &str| config[key].as_u64().and_then(|n| u32::try_from(n).ok());
-    for (at, key) in [(6, "num_key_value_heads"), (7, "max_position_embeddings")] {
+    for (at, key) in
+        [(HEAD_COUNT_KV, "num_key_value_heads"), (CONTEXT_LENGTH, "max_position_embeddings")]
+    {
         if info.numbers[at] == 0 {
             info.numbers[at] = number(key).unwrap_or(0);
         }
@@ -271,15 +274,13 @@ fn config_facts(config: &Json) -> Vec<(String, Value)> {
     facts
 }
 
-fn config(attachments: &[Attachment]) -> Option<Json> {
-    let file = attachments.iter().find(|a| a.name == RESOURCES[0].1)?;
-    serde_json::from_slice(&file.data).ok()
-}
-
 /// Takes those entries out of the metadata, if they are all there: other formats have no use for
 /// them.
 pub(super) fn take_config_facts(container: &mut Container) -> bool {
-    let Some(config) = config(&container.attachments) else { return false };
+    let config = hf::config_of(&container.attachments);
+    if config.is_null() {
+        return false;
+    }
     let facts = config_facts(&config);
     let is_fact = |key: &String, value: &Value| {
         let same = |v: &Value| {

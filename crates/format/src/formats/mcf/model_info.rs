@@ -13,6 +13,8 @@ const ENTRY: u64 = 24;
 
 /// Places in [`ModelInfo::numbers`].
 pub(super) const ARCH: usize = 0;
+pub(super) const HEAD_COUNT_KV: usize = 6;
+pub(super) const CONTEXT_LENGTH: usize = 7;
 pub(super) const ROPE_TYPE: usize = 9;
 
 #[derive(Debug, Default)]
