@@ -7,6 +7,7 @@
 //! * [`minifloat`]: floats of eight bits and fewer.
 //! * [`scan`]: looking for NaN and infinity.
 //! * [`block`]: block quantization, the methods of MCF.
+//! * [`dot`]: products of rows of floats with vectors.
 //! * [`integer`]: whole tensors as integers with one scale.
 
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
@@ -14,6 +15,8 @@
 #[allow(unsafe_code)]
 pub mod block;
 pub mod convert;
+#[allow(unsafe_code)]
+pub mod dot;
 mod dtype;
 pub mod element;
 pub mod integer;

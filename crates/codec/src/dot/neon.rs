@@ -1,0 +1,85 @@
+//! Products with NEON: the eight sums of a pair are two registers.
+
+use super::scalar::{LANES, filled};
+use std::arch::aarch64::*;
+
+/// Whether the functions here can be used: compilers take NEON for granted but where there is no
+/// operating system. Nothing here was tried with big-endian words.
+pub(super) const AVAILABLE: bool = cfg!(all(target_feature = "neon", target_endian = "little"));
+
+type Eight = [float32x4_t; 2];
+
+/// See [`super::scalar::tile`].
+#[target_feature(enable = "neon")]
+pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    rows: &[f32],
+    queries: &[f32],
+    dim: usize,
+) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
+    // What is read below stays within these lengths.
+    let (rows, queries) = (&rows[..ROWS * dim], &queries[..QUERIES * dim]);
+    let mut sums = [[[vdupq_n_f32(0.0); 2]; ROWS]; QUERIES];
+    let mut squares = [[vdupq_n_f32(0.0); 2]; ROWS];
+    let whole = dim - dim % LANES;
+    let mut at = 0;
+    while at < whole {
+        let mut query = [[vdupq_n_f32(0.0); 2]; QUERIES];
+        for (q, query) in query.iter_mut().enumerate() {
+            // SAFETY: `at + 8 <= dim`, and there are so many queries of `dim` values.
+            *query = unsafe { load(queries.as_ptr().add(q * dim + at)) };
+        }
+        for r in 0..ROWS {
+            // SAFETY: as above, for rows.
+            let row = unsafe { load(rows.as_ptr().add(r * dim + at)) };
+            for q in 0..QUERIES {
+                sums[q][r] = step(sums[q][r], row, query[q]);
+            }
+            if SQUARES {
+                squares[r] = step(squares[r], row, row);
+            }
+        }
+        at += LANES;
+    }
+    if whole < dim {
+        let rest = |all: &[f32], i: usize| {
+            let values = filled(&all[i * dim + whole..(i + 1) * dim]);
+            // SAFETY: there are eight values.
+            unsafe { load(values.as_ptr()) }
+        };
+        let query: [Eight; QUERIES] = std::array::from_fn(|q| rest(queries, q));
+        for r in 0..ROWS {
+            let row = rest(rows, r);
+            for q in 0..QUERIES {
+                sums[q][r] = step(sums[q][r], row, query[q]);
+            }
+            if SQUARES {
+                squares[r] = step(squares[r], row, row);
+            }
+        }
+    }
+    (sums.map(|sums| totals(sums)), totals(squares))
+}
+
+/// Reads eight values, which must be there.
+#[inline]
+#[target_feature(enable = "neon")]
+unsafe fn load(values: *const f32) -> Eight {
+    // SAFETY: the caller has eight values.
+    unsafe { [vld1q_f32(values), vld1q_f32(values.add(4))] }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn step(sum: Eight, a: Eight, b: Eight) -> Eight {
+    [vfmaq_f32(sum[0], a[0], b[0]), vfmaq_f32(sum[1], a[1], b[1])]
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn totals<const N: usize>(sums: [Eight; N]) -> [f32; N] {
+    sums.map(|sum| {
+        let four = vaddq_f32(sum[0], sum[1]);
+        let two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+        vget_lane_f32::<0>(two) + vget_lane_f32::<1>(two)
+    })
+}

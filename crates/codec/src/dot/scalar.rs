@@ -1,0 +1,47 @@
+//! What a product is: eight running sums, whatever the processor.
+
+/// How many running sums there are.
+pub(super) const LANES: usize = 8;
+
+/// Each row with each query, and the squared lengths of the rows if `SQUARES`. Value `i` goes into
+/// the sum `i % 8` by one fused step; vectors are filled up with zeros to whole eights.
+pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    rows: &[f32],
+    queries: &[f32],
+    dim: usize,
+) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
+    let row = |r: usize| &rows[r * dim..][..dim];
+    let query = |q: usize| &queries[q * dim..][..dim];
+    (
+        std::array::from_fn(|q| std::array::from_fn(|r| dot(row(r), query(q)))),
+        std::array::from_fn(|r| if SQUARES { dot(row(r), row(r)) } else { 0.0 }),
+    )
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    let mut step = |a: &[f32; LANES], b: &[f32; LANES]| {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum = a.mul_add(*b, *sum);
+        }
+    };
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    for (a, b) in a.iter().zip(b) {
+        step(a, b);
+    }
+    if !a_rest.is_empty() {
+        step(&filled(a_rest), &filled(b_rest));
+    }
+    total(sums)
+}
+
+/// The values, and zeros behind them.
+pub(super) fn filled(values: &[f32]) -> [f32; LANES] {
+    let mut all = [0.0; LANES];
+    all[..values.len()].copy_from_slice(values);
+    all
+}
+
+fn total(s: [f32; LANES]) -> f32 {
+    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}

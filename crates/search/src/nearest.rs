@@ -1,0 +1,137 @@
+//! Looking at every row.
+
+use crate::prepared::Prepared;
+use crate::top::{Top, best_of};
+use crate::{Error, Hit, Metric, Query, Rows};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use weighbridge_codec::dot;
+
+/// How many values of rows are taken at a time: they fit the second cache of a core, so that
+/// decoded rows are still there when they are multiplied.
+const BLOCK: usize = 1 << 15;
+
+/// How many products are kept at a time: as above.
+const PRODUCTS: usize = 1 << 15;
+
+/// How many queries go through the rows together. With more, reading the rows once for all of them
+/// would save next to nothing.
+const GROUP: usize = 64;
+
+/// How many hits each thread may keep for a group. Where many are wanted groups are smaller.
+const KEPT: usize = 1 << 20;
+
+/// With fewer products of values than this, other threads are not worth waking.
+const SMALL: usize = 1 << 17;
+
+/// The `k` rows nearest to each query, the nearest first, of equal scores the lower row; fewer
+/// where there are not so many. Rows whose score is NaN are not found. Fails if a query is not as
+/// long as a row.
+pub fn nearest<R: Rows + ?Sized>(
+    rows: &R,
+    queries: &[Query],
+    k: usize,
+    metric: Metric,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    nearest_within(rows, usize::MAX, queries, k, metric)
+}
+
+/// The same among the first `limit` rows, or all where there are fewer.
+pub fn nearest_within<R: Rows + ?Sized>(
+    rows: &R,
+    limit: usize,
+    queries: &[Query],
+    k: usize,
+    metric: Metric,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    let (dim, count) = (rows.dim(), rows.count().min(limit));
+    for (index, query) in queries.iter().enumerate() {
+        if query.vector.len() != dim {
+            let found = query.vector.len();
+            return Err(Error::Dimension { query: index, expected: dim, found });
+        }
+    }
+    let k = k.min(count);
+    if k == 0 {
+        return Ok(vec![Vec::new(); queries.len()]);
+    }
+    let group = (KEPT / k).clamp(1, GROUP);
+    let groups = queries.chunks(group).map(|queries| {
+        let queries = Prepared::new(queries, metric);
+        let asked = queries.asked.len();
+        let block = (BLOCK / dim.max(1)).min(PRODUCTS / asked).max(1).next_multiple_of(4);
+        Pass { rows, dim, count, k, block, queries, next: AtomicUsize::new(0) }.run()
+    });
+    Ok(groups.flatten().collect())
+}
+
+/// One way through all rows with a group of queries.
+struct Pass<'a, R: ?Sized> {
+    rows: &'a R,
+    dim: usize,
+    count: usize,
+    k: usize,
+    /// How many rows are taken at a time.
+    block: usize,
+    queries: Prepared,
+    /// The block that no thread has taken yet.
+    next: AtomicUsize,
+}
+
+impl<R: Rows + ?Sized> Pass<'_, R> {
+    fn run(&self) -> Vec<Vec<Hit>> {
+        let asked = self.queries.asked.len();
+        let work = self.count.saturating_mul(self.dim).saturating_mul(asked);
+        let threads = match work {
+            ..SMALL => 1,
+            _ => self.count.div_ceil(self.block).min(rayon::current_num_threads()),
+        };
+        let parts = match threads {
+            1 => vec![self.take_blocks()],
+            _ => (0..threads).into_par_iter().with_max_len(1).map(|_| self.take_blocks()).collect(),
+        };
+        let mut hits = vec![Vec::new(); asked];
+        for part in parts {
+            for (hits, top) in hits.iter_mut().zip(part) {
+                hits.extend(top.into_hits());
+            }
+        }
+        hits.into_iter().map(|hits| best_of(hits, self.k)).collect()
+    }
+
+    /// Takes blocks until there are none. A thread gets them in ascending order.
+    fn take_blocks(&self) -> Vec<Top> {
+        let asked = &self.queries.asked;
+        let mut tops: Vec<Top> = asked.iter().map(|_| Top::new(self.k)).collect();
+        let (mut buffer, mut products, mut squares) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.count.div_ceil(self.block) {
+                return tops;
+            }
+            let start = index * self.block;
+            let n = self.block.min(self.count - start);
+            let rows = self.rows.block(start, n, &mut buffer);
+            assert_eq!(Some(rows.len()), n.checked_mul(self.dim), "as many values as asked for");
+            products.resize(n * asked.len(), 0.0);
+            squares.resize(n, 0.0);
+            self.score(rows, &mut products, &mut squares);
+            for ((top, asked), scores) in tops.iter_mut().zip(asked).zip(products.chunks_exact(n)) {
+                top.offer(start, scores, &asked.excluded);
+            }
+        }
+    }
+
+    fn score(&self, rows: &[f32], scores: &mut [f32], squares: &mut [f32]) {
+        let queries = &self.queries;
+        match queries.metric {
+            // Rows without values are all zero.
+            _ if self.dim == 0 => scores.fill(0.0),
+            Metric::Dot => dot::dots(rows, &queries.vectors, self.dim, scores),
+            Metric::Cosine => {
+                dot::dots_and_squares(rows, &queries.vectors, self.dim, scores, squares);
+                queries.cosines(rows, squares, scores);
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Matrices, wherever their values are.
+
+use crate::Error;
+
+/// A matrix of rows, lent or decoded block by block.
+pub trait Rows: Sync {
+    fn count(&self) -> usize;
+
+    /// How many values a row has.
+    fn dim(&self) -> usize;
+
+    /// Rows `start..start + n`, one behind the other: borrowed where they lie so, else decoded into
+    /// `buffer`, which may have anything in it. It is asked for rows that are there, from several
+    /// threads at once, and must always give the same; a wrong number of values is a panic.
+    fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32];
+}
+
+impl<R: Rows + ?Sized> Rows for &R {
+    fn count(&self) -> usize {
+        (**self).count()
+    }
+
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+
+    fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32] {
+        (**self).block(start, n, buffer)
+    }
+}
+
+/// Rows in memory, or in a mapped file.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a> {
+    values: &'a [f32],
+    dim: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// Fails unless the values are whole rows; rows without values are none.
+    pub fn new(values: &'a [f32], dim: usize) -> Result<Matrix<'a>, Error> {
+        if dim == 0 || !values.len().is_multiple_of(dim) {
+            return Err(Error::Shape { values: values.len(), dim });
+        }
+        Ok(Matrix { values, dim })
+    }
+}
+
+impl Rows for Matrix<'_> {
+    fn count(&self) -> usize {
+        self.values.len() / self.dim
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn block<'a>(&'a self, start: usize, n: usize, _: &'a mut Vec<f32>) -> &'a [f32] {
+        &self.values[start * self.dim..][..n * self.dim]
+    }
+}

@@ -1,0 +1,268 @@
+//! What is found, against looking at every row in f64; and that it does not depend on how.
+
+use weighbridge_search::{Error, Hit, Matrix, Metric, Query, Rows, nearest, nearest_within};
+
+const METRICS: [Metric; 2] = [Metric::Dot, Metric::Cosine];
+
+/// Numbers that look random, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 >> 33
+    }
+
+    fn floats(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.next() as f32 / (1u64 << 30) as f32 - 1.0).collect()
+    }
+}
+
+fn query(vector: &[f32]) -> Query<'_> {
+    Query { vector, exclude: &[] }
+}
+
+fn found(hits: &[Hit]) -> Vec<usize> {
+    hits.iter().map(|hit| hit.row).collect()
+}
+
+/// The score in f64, and how far f32 may be from it.
+fn exact(row: &[f32], query: &[f32], metric: Metric) -> (f64, f64) {
+    let sum = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    };
+    let (product, lengths) = (sum(row, query), (sum(row, row) * sum(query, query)).sqrt());
+    let rounding = (row.len() + 8) as f64 * f64::from(f32::EPSILON);
+    match metric {
+        Metric::Dot => (product, rounding * lengths),
+        Metric::Cosine if lengths == 0.0 => (0.0, 0.0),
+        Metric::Cosine => (product / lengths, rounding),
+    }
+}
+
+/// Whether these are the best `k`, as far as f32 can tell.
+fn check(rows: &[f32], query: &Query, k: usize, metric: Metric, hits: &[Hit]) {
+    let dim = query.vector.len();
+    let mut all: Vec<(f64, f64, usize)> = Vec::new();
+    for (index, row) in rows.chunks_exact(dim).enumerate() {
+        if !query.exclude.contains(&index) {
+            let (score, rounding) = exact(row, query.vector, metric);
+            all.push((score, rounding, index));
+        }
+    }
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
+    assert_eq!(hits.len(), k.min(all.len()));
+    let mut seen = std::collections::HashSet::new();
+    for (hit, (best, rounding, _)) in hits.iter().zip(&all) {
+        let (score, own) = exact(&rows[hit.row * dim..][..dim], query.vector, metric);
+        assert!((f64::from(hit.score) - score).abs() <= own, "{dim} {metric:?} {hit:?} {score}");
+        // The row at this place may be another only if the two are as good as equal.
+        assert!((score - best).abs() <= 2.0 * (own + rounding), "{dim} {metric:?} {hit:?} {best}");
+        assert!(seen.insert(hit.row) && !query.exclude.contains(&hit.row));
+    }
+    assert!(hits.is_sorted_by(|a, b| a.score > b.score || a.score == b.score && a.row < b.row));
+}
+
+#[test]
+fn every_dimension_gives_the_best() {
+    let random = &mut Random(1);
+    for dim in (1..=70).chain([300, 384]) {
+        let rows = random.floats(501 * dim);
+        let matrix = Matrix::new(&rows, dim).unwrap();
+        let vectors: Vec<_> = (0..4).map(|_| random.floats(dim)).collect();
+        let exclude: Vec<usize> = (0..40).map(|_| random.next() as usize % 600).collect();
+        let queries: Vec<Query> =
+            vectors.iter().map(|vector| Query { vector, exclude: &exclude }).collect();
+        for metric in METRICS {
+            for k in [1, 10, 500, 501, 600] {
+                let all = nearest(&matrix, &queries, k, metric).unwrap();
+                for (query, hits) in queries.iter().zip(&all) {
+                    check(&rows, query, k, metric, hits);
+                }
+            }
+        }
+    }
+}
+
+/// Large enough for several blocks and several threads, and more queries than a group has.
+#[test]
+fn batches_and_threads_change_no_bit() {
+    let random = &mut Random(2);
+    let dim = 50;
+    let rows = random.floats(6001 * dim);
+    let matrix = Matrix::new(&rows, dim).unwrap();
+    let vectors: Vec<_> = (0..150).map(|_| random.floats(dim)).collect();
+    let queries: Vec<_> = vectors.iter().map(|vector| query(vector)).collect();
+    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+    let (one, two, five) = (pool(1), pool(2), pool(5));
+    for metric in METRICS {
+        for k in [3, 7000] {
+            let asked = &queries[..if k == 3 { 150 } else { 5 }];
+            let batch = one.install(|| nearest(&matrix, asked, k, metric)).unwrap();
+            for pool in [&two, &five] {
+                assert_eq!(pool.install(|| nearest(&matrix, asked, k, metric)).unwrap(), batch);
+            }
+            for (query, hits) in asked.iter().zip(&batch) {
+                let alone = two.install(|| nearest(&matrix, &[*query], k, metric)).unwrap();
+                assert_eq!(alone[0], *hits);
+            }
+            for part in asked.chunks(7).zip(batch.chunks(7)) {
+                assert_eq!(nearest(&matrix, part.0, k, metric).unwrap(), part.1);
+            }
+            check(&rows, &queries[0], k, metric, &batch[0]);
+        }
+    }
+}
+
+#[test]
+fn ties_go_to_the_lower_row() {
+    let rows: Vec<f32> = (0..40_000).flat_map(|i| [f32::from(i % 3 == 1), 0.0]).collect();
+    let matrix = Matrix::new(&rows, 2).unwrap();
+    for metric in METRICS {
+        let hits = nearest(&matrix, &[query(&[1.0, 0.0])], 4, metric).unwrap();
+        assert_eq!(found(&hits[0]), [1, 4, 7, 10]);
+        // All scores are zero, of either sign.
+        for vector in [[0.0, 1.0], [0.0, -1.0], [-0.0, -0.0]] {
+            let hits = nearest(&matrix, &[query(&vector)], 3, metric).unwrap();
+            assert_eq!(found(&hits[0]), [0, 1, 2], "{vector:?}");
+        }
+        let hits = nearest(&matrix, &[query(&[-1.0, 0.0])], 3, metric).unwrap();
+        assert_eq!(found(&hits[0]), [0, 2, 3]);
+    }
+}
+
+#[test]
+fn any_k_and_any_count() {
+    let rows = [3.0, 1.0, 2.0];
+    let matrix = Matrix::new(&rows, 1).unwrap();
+    let empty = Matrix::new(&[], 300).unwrap();
+    for metric in METRICS {
+        let ask = |k| nearest(&matrix, &[query(&[1.0]), query(&[-1.0])], k, metric).unwrap();
+        assert_eq!(ask(0), [[], []]);
+        assert_eq!(ask(usize::MAX)[0].len(), 3);
+        assert_eq!(ask(usize::MAX), ask(3));
+        assert_eq!(nearest(&matrix, &[], 3, metric).unwrap(), Vec::<Vec<Hit>>::new());
+        assert_eq!(nearest(&empty, &[query(&[1.0; 300])], usize::MAX, metric).unwrap(), [[]]);
+    }
+    let hits = nearest(&matrix, &[query(&[2.0])], usize::MAX, Metric::Dot).unwrap();
+    let expected = [(0, 6.0), (2, 4.0), (1, 2.0)].map(|(row, score)| Hit { row, score });
+    assert_eq!(hits, [expected]);
+}
+
+#[test]
+fn rows_can_be_excluded_and_bounded() {
+    let rows: Vec<f32> = (0..1000u16).map(f32::from).collect();
+    let matrix = Matrix::new(&rows, 1).unwrap();
+    let ask = |limit, k, exclude: &[usize]| {
+        let query = Query { vector: &[1.0], exclude };
+        found(&nearest_within(&matrix, limit, &[query], k, Metric::Dot).unwrap()[0])
+    };
+    assert_eq!(ask(usize::MAX, 3, &[998, 5, 998, usize::MAX]), [999, 997, 996]);
+    assert_eq!(ask(500, 3, &[498, 700]), [499, 497, 496]);
+    assert_eq!(ask(2, usize::MAX, &[]), [1, 0]);
+    assert_eq!(ask(2, usize::MAX, &[1, 0]), []);
+    assert_eq!(ask(0, usize::MAX, &[]), []);
+}
+
+#[test]
+fn nan_is_never_found() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let rows = [nan, 1.0, 1.0, 1.0, 0.0, nan, -2.0, 1.0, nan, nan, -inf, inf];
+    let matrix = Matrix::new(&rows, 2).unwrap();
+    for metric in METRICS {
+        let hits = nearest(&matrix, &[query(&[1.0, 1.0])], usize::MAX, metric).unwrap();
+        assert_eq!(found(&hits[0]), [1, 3]);
+        let hits = nearest(&matrix, &[query(&[1.0, nan])], usize::MAX, metric).unwrap();
+        assert_eq!(hits, [[]]);
+    }
+    // Infinite scores have their place.
+    let matrix = Matrix::new(&rows[10..], 1).unwrap();
+    let hits = nearest(&matrix, &[query(&[1.0])], 2, Metric::Dot).unwrap();
+    assert_eq!(found(&hits[0]), [1, 0]);
+}
+
+#[test]
+fn cosines_of_any_length_of_vector() {
+    let directions = [[1.0, 2.0, 3.0], [3.0, 1.0, -2.0], [0.0, 0.0, 0.0]];
+    let sizes = [1e-44, 1e-38, 1e-25, 1e-12, 1.0, 1e12, 1e25, 1e38];
+    let mut rows = Vec::new();
+    for size in sizes {
+        rows.extend(directions.iter().flatten().map(|v| v * size));
+    }
+    let matrix = Matrix::new(&rows, 3).unwrap();
+    for size in sizes {
+        let vector = [3.0 * size, 2.0 * size, 1.0 * size];
+        let query = query(&vector);
+        let hits = nearest(&matrix, &[query], usize::MAX, Metric::Cosine).unwrap();
+        check(&rows, &query, usize::MAX, Metric::Cosine, &hits[0]);
+    }
+    let hits = nearest(&matrix, &[query(&[0.0; 3])], usize::MAX, Metric::Cosine).unwrap();
+    assert!(hits[0].len() == 24 && hits[0].iter().all(|hit| hit.score == 0.0));
+}
+
+/// Codes of one byte with a scale for each row.
+struct Codes {
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    dim: usize,
+}
+
+impl Rows for Codes {
+    fn count(&self) -> usize {
+        self.scales.len()
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32] {
+        buffer.clear();
+        for row in start..start + n {
+            let codes = &self.codes[row * self.dim..][..self.dim];
+            buffer.extend(codes.iter().map(|&code| f32::from(code) * self.scales[row]));
+        }
+        buffer
+    }
+}
+
+#[test]
+fn rows_can_be_decoded() {
+    let random = &mut Random(3);
+    let (count, dim) = (3000, 33);
+    let codes = Codes {
+        codes: (0..count * dim).map(|_| random.next() as i8).collect(),
+        scales: random.floats(count),
+        dim,
+    };
+    let mut rows = Vec::new();
+    codes.block(0, count, &mut rows);
+    let vectors: Vec<_> = (0..5).map(|_| random.floats(dim)).collect();
+    let queries: Vec<_> = vectors.iter().map(|vector| query(vector)).collect();
+    for metric in METRICS {
+        let expected = nearest(&Matrix::new(&rows, dim).unwrap(), &queries, 9, metric).unwrap();
+        assert_eq!(nearest(&codes, &queries, 9, metric).unwrap(), expected);
+        // The kind of matrix need not be known.
+        let any: &dyn Rows = &codes;
+        assert_eq!(nearest(any, &queries, 9, metric).unwrap(), expected);
+        assert_eq!(nearest(&any, &queries, 9, metric).unwrap(), expected);
+    }
+    let nothing = Codes { codes: vec![], scales: vec![1.0; 3], dim: 0 };
+    for metric in METRICS {
+        let hits = nearest(&nothing, &[query(&[])], 2, metric).unwrap();
+        assert_eq!(found(&hits[0]), [0, 1]);
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_errors() {
+    assert_eq!(Matrix::new(&[1.0; 5], 2).unwrap_err(), Error::Shape { values: 5, dim: 2 });
+    assert!(Matrix::new(&[1.0; 5], 0).is_err() && Matrix::new(&[], 0).is_err());
+    let matrix = Matrix::new(&[1.0; 6], 2).unwrap();
+    for k in [0, 1] {
+        let queries = [query(&[1.0, 2.0]), query(&[1.0])];
+        let error = nearest(&matrix, &queries, k, Metric::Dot).unwrap_err();
+        assert_eq!(error, Error::Dimension { query: 1, expected: 2, found: 1 });
+        assert_eq!(error.to_string(), "query 1 has 1 values where rows have 2");
+    }
+}
