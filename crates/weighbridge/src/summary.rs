@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use weighbridge_codec::Scalar;
-use weighbridge_format::model::scalar_json;
+use weighbridge_format::model::{SubwordKind, Subwords, scalar_json};
 use weighbridge_format::wire::What;
 use weighbridge_format::{Container, Tensor};
 
@@ -40,6 +40,8 @@ pub struct Summary<'a> {
     sizevars: Map<String, Json>,
     tensors: Vec<TensorSummary<'a>>,
     vocabulary: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subwords: Option<Json>,
     attachments: Vec<Json>,
     rows: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +54,7 @@ struct TensorSummary<'a> {
     encoding: Cow<'static, str>,
     shape: &'a [u64],
     offset: Option<u64>,
-    bytes: Option<usize>,
+    bytes: Option<u64>,
     /// Asked for or not; a tensor without values has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Option<Stats>>,
@@ -93,6 +95,7 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> 
         sizevars: container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect(),
         tensors: detail.chosen(container).map(|t| tensor_summary(t, detail)).collect(),
         vocabulary,
+        subwords: container.subwords.as_ref().map(subwords_summary),
         attachments: attachments.map(|a| json!({"name": a.name, "bytes": a.data.len()})).collect(),
         rows: container.rows().map(
             |r| json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()}),
@@ -101,11 +104,33 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> 
     }
 }
 
+fn subwords_summary(subwords: &Subwords) -> Json {
+    let mut object =
+        json!({"min_n": subwords.min_n, "max_n": subwords.max_n, "rows": subwords.rows()});
+    object["kind"] = match &subwords.kind {
+        SubwordKind::Buckets { .. } => "buckets",
+        SubwordKind::FastText { .. } => "fasttext",
+        SubwordKind::Explicit(_) => "explicit",
+        SubwordKind::Floret { .. } => "floret",
+    }
+    .into();
+    match &subwords.kind {
+        SubwordKind::Explicit(ngrams) => object["ngrams"] = ngrams.len().into(),
+        SubwordKind::Floret { hashes, seed, bow, eow, .. } => {
+            object["hashes"] = (*hashes).into();
+            object["seed"] = (*seed).into();
+            object["brackets"] = json!([bow, eow]);
+        }
+        _ => {}
+    }
+    object
+}
+
 fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> {
     let count = tensor.count();
     let some = count.min(5);
     let values = |from: u64| -> Option<Json> {
-        let shown = detail.values && tensor.view().is_some();
+        let shown = detail.values && tensor.has_data();
         shown.then(|| {
             (from..from + some).filter_map(|i| tensor.scalar(i)).map(number_json).collect()
         })
@@ -115,7 +140,7 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> 
         encoding: tensor.encoding.name(),
         shape: &tensor.shape,
         offset: tensor.view().map(|v| v.span().start),
-        bytes: tensor.view().map(|v| v.len()),
+        bytes: tensor.stored_len(),
         stats: detail.stats.then(|| stats(tensor)),
         first: values(0),
         last: values(count - some),

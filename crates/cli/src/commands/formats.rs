@@ -40,11 +40,12 @@ fn types(holds: &Holds) -> Vec<&'static str> {
 fn held(holds: &Holds) -> Vec<&'static str> {
     let mut list = vec![if holds.single { "one tensor" } else { "tensors" }];
     let parts = [
-        (holds.blockwise, "quantized tensors"),
+        (holds.blockwise || holds.product, "quantized tensors"),
         (holds.metadata == Keeps::Typed, "typed metadata"),
         (holds.metadata == Keeps::Text, "metadata"),
         (holds.sizevars, "size variables"),
         (holds.vocabulary, "vocabulary"),
+        (holds.subwords, "subwords"),
         (holds.attachments, "attachments"),
         ((holds.declared)(&Encoding::Plain(DType::F32)), "declared tensors"),
         (holds.records, "row records"),

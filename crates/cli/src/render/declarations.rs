@@ -3,6 +3,7 @@
 use super::{general, safe};
 use weighbridge::codec::{DType, Scalar};
 use weighbridge::model::{Array, Value};
+use weighbridge::wire::to_len;
 use weighbridge::{Container, Detail, Stats, Tensor, stats};
 
 /// Size variables, metadata and tensors with previews; with statistics when they are asked for.
@@ -70,7 +71,7 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
         if dims.is_empty() { dtype.to_string() } else { format!("{dtype}[{}]", dims.join(", ")) };
     let name = safe(&tensor.name);
     let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
-    if tensor.view().is_none() || count == 0 {
+    if !tensor.has_data() || count == 0 {
         return format!("{name}: {kind} -- uninitialized\n");
     }
     let at = |i: usize| value_at(tensor, i as u64);
@@ -81,7 +82,7 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
     if detail.stats
         && let Some(s) = stats(tensor)
     {
-        let bytes = tensor.view().map_or(0, |v| v.len());
+        let bytes = tensor.stored_len().map_or(0, to_len);
         out.push_str(&statistics(&s, bytes));
     }
     out

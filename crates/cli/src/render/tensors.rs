@@ -2,7 +2,7 @@
 
 use super::declarations::{run, value_at};
 use super::{BOLD, DIM, Table, general, grouped, safe, size, styled};
-use weighbridge::model::Value;
+use weighbridge::model::{SubwordKind, Subwords, Value};
 use weighbridge::{Container, Detail, Stats, Tensor, describe_region, stats};
 
 pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
@@ -23,10 +23,12 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
     out.push_str(&title(&format!("tensors ({})", chosen.len())));
     let mut table = Table::new(&["name", "type", "shape", ">offset", ">bytes"]);
     for t in &chosen {
-        let (offset, bytes) = match t.view() {
-            Some(v) => (format!("{:#x}", v.span().start), grouped(v.len() as u64)),
-            None => ("declared".to_owned(), String::new()),
+        let offset = match t.view() {
+            Some(v) => format!("{:#x}", v.span().start),
+            None if t.has_data() => "rows".to_owned(),
+            None => "declared".to_owned(),
         };
+        let bytes = t.stored_len().map(grouped).unwrap_or_default();
         table.row(vec![
             safe(&t.name),
             t.encoding.name().into_owned(),
@@ -50,6 +52,10 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
                 out.push_str(&format!("  {id:>6}  {}\n", safe(&token)));
             }
         }
+    }
+    if let Some(subwords) = &container.subwords {
+        out.push_str(&title("subwords"));
+        out.push_str(&format!("  {}\n", subwords_text(subwords)));
     }
     if !container.attachments.is_empty() {
         out.push_str(&title("attachments"));
@@ -77,7 +83,7 @@ fn short_value(value: &Value) -> String {
 
 fn tensor_detail(tensor: &Tensor, detail: &Detail) -> String {
     let mut out = format!("\n{}\n", styled(BOLD, safe(&tensor.name)));
-    if detail.values && tensor.view().is_some() {
+    if detail.values && tensor.has_data() {
         let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
         let shown = run(0, count, &|i| value_at(tensor, i as u64));
         out.push_str(&format!("  {shown}\n"));
@@ -132,4 +138,21 @@ pub(crate) fn region_map(container: &Container) -> String {
         ]);
     }
     format!("\n{}\n{}", styled(BOLD, "bytes"), table.render())
+}
+
+fn subwords_text(subwords: &Subwords) -> String {
+    let rows = grouped(subwords.rows());
+    let how = match &subwords.kind {
+        SubwordKind::Buckets { .. } => format!("in {rows} buckets"),
+        SubwordKind::FastText { .. } => format!("in {rows} buckets, as fastText has them"),
+        SubwordKind::Explicit(ngrams) => {
+            format!("{} of them by name, in {rows} rows", grouped(ngrams.len() as u64))
+        }
+        SubwordKind::Floret { hashes, seed, bow, eow, .. } => format!(
+            "in {rows} buckets by {hashes} hashes with seed {seed}, between {} and {}",
+            safe(bow),
+            safe(eow)
+        ),
+    };
+    format!("n-grams of {} to {} characters, {how}", subwords.min_n, subwords.max_n)
 }

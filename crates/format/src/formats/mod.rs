@@ -5,6 +5,7 @@
 
 mod clock;
 mod embd;
+mod finalfusion;
 mod hf;
 mod mcf;
 mod npy;
@@ -13,7 +14,7 @@ mod rows;
 mod safetensors;
 mod values;
 
-use crate::model::{Container, Holds, Plan};
+use crate::model::{Container, Holds, Plan, Report};
 use crate::source::{Input, mistaken};
 use crate::wire::{Finding, Findings, Rule};
 use crate::{Error, OptionSpec, Options};
@@ -104,13 +105,24 @@ pub trait Format: Sync {
     fn check(&self, container: &Container, input: &Input, findings: &mut Findings);
 
     /// Fixes every byte of the files to be written and lists every loss.
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error>;
+    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        let mut report = Report::default();
+        let container = container.narrowed_to(&self.info().holds, &mut report);
+        let mut plan = self.lay_out(&container, options)?;
+        plan.report.losses.splice(0..0, report.losses);
+        plan.report.ignored.extend(report.ignored);
+        Ok(plan)
+    }
+
+    /// The same, of a container without what the format has no idea of.
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error>;
 }
 
 /// Every format.
 pub fn table() -> &'static [&'static dyn Format] {
     &[
         &embd::Embd,
+        &finalfusion::Finalfusion,
         &mcf::Mcf,
         &npy::Npy,
         &oinf::Oinf,

@@ -1,6 +1,6 @@
 //! The container: everything a file holds, as views into its bytes.
 
-use super::{Records, Tensor, Value, Vocabulary};
+use super::{Records, Subwords, Tensor, Value, Vocabulary};
 use crate::source::View;
 use crate::wire::Regions;
 
@@ -40,6 +40,9 @@ pub struct Container {
     pub sizevars: Vec<(String, u64)>,
     pub tensors: Vec<Tensor>,
     pub vocabulary: Option<Vocabulary>,
+    /// How words that are not in the vocabulary are made of parts; the parts' rows stand behind the
+    /// words' rows.
+    pub subwords: Option<Subwords>,
     pub attachments: Vec<Attachment>,
     /// Files that are part of the source but say nothing about its content (a README).
     pub ignored: Vec<String>,

@@ -1,6 +1,6 @@
 //! How a tensor's values are stored.
 
-use super::Blockwise;
+use super::{Blockwise, Product};
 use crate::wire::numel;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub enum Encoding {
     Scaled(Arc<Scaled>),
     /// Rows of codes with a scale for every block of 32.
     Blockwise(Arc<Blockwise>),
+    /// Rows of codes that stand for parts of vectors.
+    Product(Arc<Product>),
 }
 
 /// Integer codes and the rule that makes values of them.
@@ -91,7 +93,7 @@ impl Encoding {
         match self {
             Encoding::Plain(dtype) => *dtype,
             Encoding::Scaled(scaled) => scaled.codes,
-            Encoding::Blockwise(_) => DType::U8,
+            Encoding::Blockwise(_) | Encoding::Product(_) => DType::U8,
         }
     }
 
@@ -99,6 +101,7 @@ impl Encoding {
     pub fn byte_len(&self, shape: &[u64]) -> Option<u64> {
         match self {
             Encoding::Blockwise(blockwise) => blockwise.codes_len(shape),
+            Encoding::Product(product) => product.codes_len(shape),
             _ => self.stored().byte_len(numel(shape)?),
         }
     }
@@ -122,6 +125,7 @@ impl Encoding {
             Encoding::Plain(_) => return true,
             Encoding::Scaled(scaled) => scaled,
             Encoding::Blockwise(blockwise) => return blockwise.codes_len(shape).is_some(),
+            Encoding::Product(product) => return product.fits(shape),
         };
         let Scaling::Affine { axis, scales, zero_points } = &scaled.scaling else { return true };
         let channels = axis.map_or(Some(1), |axis| shape.get(axis).copied());
@@ -135,6 +139,7 @@ impl Encoding {
             Encoding::Plain(dtype) => dtype.name().into(),
             Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes).into(),
             Encoding::Blockwise(blockwise) => blockwise.method.name().into(),
+            Encoding::Product(product) => product.name().into(),
         }
     }
 
@@ -151,6 +156,8 @@ impl Encoding {
                 }
             }
             Encoding::Blockwise(blockwise) => blockwise.decode(bytes, start, shape, out),
+            // Their rows are taken from the tensor, see `Tensor::decode`.
+            Encoding::Product(_) => out.fill(0.0),
         }
     }
 }

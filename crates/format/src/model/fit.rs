@@ -24,6 +24,8 @@ pub struct Holds {
     pub scaled: fn(&Scaled) -> bool,
     /// Codes in blocks, by every method.
     pub blockwise: bool,
+    /// Product-quantized matrices.
+    pub product: bool,
     /// Fewest and most dimensions.
     pub rank: (usize, usize),
     /// Dimensions of zero.
@@ -33,10 +35,32 @@ pub struct Holds {
     pub metadata: Keeps,
     pub sizevars: bool,
     pub vocabulary: bool,
+    /// How unknown words are made of parts, with the parts' rows.
+    pub subwords: bool,
     pub attachments: bool,
     /// Tensors that are declared without data: of which encodings.
     pub declared: fn(&Encoding) -> bool,
     pub records: bool,
+}
+
+impl Holds {
+    /// A format that has no place for anything: the others say what they have more.
+    pub const NOTHING: Holds = Holds {
+        dtypes: &[],
+        scaled: |_| false,
+        blockwise: false,
+        product: false,
+        rank: (0, usize::MAX),
+        empty: true,
+        single: false,
+        metadata: Keeps::Nothing,
+        sizevars: false,
+        vocabulary: false,
+        subwords: false,
+        attachments: false,
+        declared: |_| false,
+        records: false,
+    };
 }
 
 /// How one tensor of a container is stored in the target.
@@ -117,7 +141,7 @@ pub fn place(
             report.lose(format!("tensor {:?}", tensor.name), why);
             continue;
         }
-        let choice = if tensor.view().is_some() {
+        let choice = if tensor.has_data() {
             choose(tensor, holds, asked)
         } else {
             // A declaration has no values to convert: its type is held or it is not.
@@ -145,15 +169,14 @@ pub fn place(
         }
         if encoding == tensor.encoding {
             report.kept += 1;
-        } else if tensor.view().is_some() {
+        } else if tensor.has_data() {
             report.changed.push(Changed {
                 tensor: tensor.name.clone(),
                 from: tensor.encoding.name().into_owned(),
                 to: encoding.name().into_owned(),
             });
         }
-        let bytes =
-            if tensor.view().is_none() { Some(0) } else { encoding.byte_len(&tensor.shape) };
+        let bytes = if tensor.has_data() { encoding.byte_len(&tensor.shape) } else { Some(0) };
         let bytes =
             bytes.ok_or_else(|| Error::refused(format!("{:?} is too large", tensor.name), ""))?;
         placements.push(Placement { tensor: index, encoding, bytes });
@@ -165,7 +188,7 @@ fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {
     let rank = tensor.shape.len();
     let (low, high) = holds.rank;
     let own = tensor.origin.as_ref().unwrap_or(&tensor.encoding);
-    if tensor.view().is_none() && !(holds.declared)(own) {
+    if !tensor.has_data() && !(holds.declared)(own) {
         Some("it is declared without data, and the format can't say that".to_owned())
     } else if rank < low || rank > high {
         Some(format!("it has {rank} dimensions, the format takes {low} to {high}"))
@@ -181,6 +204,7 @@ fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
         Encoding::Plain(dtype) => holds.dtypes.contains(dtype),
         Encoding::Scaled(scaled) => (holds.scaled)(scaled),
         Encoding::Blockwise(_) => holds.blockwise,
+        Encoding::Product(_) => holds.product,
     }
 }
 
@@ -202,7 +226,7 @@ fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encod
             Encoding::Scaled(_) => measure_codes(tensor, codes.codes).changed == 0,
             _ => true,
         },
-        Encoding::Blockwise(_) => true,
+        Encoding::Blockwise(_) | Encoding::Product(_) => true,
     };
     if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)).filter(fits) {
         return Some((origin.clone(), Change::default()));
@@ -213,7 +237,7 @@ fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encod
     let first_held = |list: &[DType]| list.iter().copied().find(|d| holds.dtypes.contains(d));
     let stored = match own {
         // Dequantizing gives f32 by definition.
-        Encoding::Scaled(_) | Encoding::Blockwise(_) => {
+        Encoding::Scaled(_) | Encoding::Blockwise(_) | Encoding::Product(_) => {
             return first_held(&[DType::F32, DType::F64]).map(|d| (plain(d), Change::default()));
         }
         Encoding::Plain(dtype) => *dtype,
@@ -251,7 +275,7 @@ pub fn measure(tensor: &Tensor, to: DType) -> Change {
             Encoding::Plain(dtype) => {
                 convert::measure(*dtype, to, tensor.canonical(start, n, &mut raw), n)
             }
-            Encoding::Scaled(_) | Encoding::Blockwise(_) => {
+            _ => {
                 floats.resize(n, 0f32);
                 tensor.decode(start, &mut floats, &mut raw);
                 decoded.clear();

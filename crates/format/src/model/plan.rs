@@ -114,6 +114,9 @@ impl Produce for TensorStream {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let tensor = &self.tensor;
         let as_it_is = tensor.encoding == self.encoding;
+        if let Encoding::Product(_) = &self.encoding {
+            return if as_it_is { stream_rows(tensor, out) } else { Err(no_way_back(tensor)) };
+        }
         if let Encoding::Blockwise(blockwise) = &self.encoding {
             return match tensor.view().filter(|_| as_it_is) {
                 Some(codes) => codes.chunks(BLOCK).try_for_each(out),
@@ -133,8 +136,8 @@ impl Produce for TensorStream {
                     let bytes = tensor.canonical(start, n, &mut raw);
                     convert::convert(*from, *to, bytes, n, &mut made);
                 }
-                // Blocks are done with above.
-                (_, Encoding::Blockwise(_)) => return Ok(()),
+                // These are done with above.
+                (_, Encoding::Blockwise(_) | Encoding::Product(_)) => return Ok(()),
                 (_, Encoding::Plain(to)) => {
                     floats.resize(n, 0f32);
                     tensor.decode(start, &mut floats, &mut raw);
@@ -166,6 +169,26 @@ impl Produce for TensorStream {
         }
         Ok(())
     }
+}
+
+/// The codes of a matrix as they are.
+fn stream_rows(
+    tensor: &Tensor,
+    out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let [rows, cols] = *tensor.shape.as_slice() else { return Ok(()) };
+    let together = (BLOCK as u64 / cols.max(1)).max(1);
+    let mut buffer = Vec::new();
+    for row in (0..rows).step_by(to_len(together)) {
+        let n = together.min(rows - row);
+        out(tensor.row_bytes(row, n, &mut buffer).unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+fn no_way_back(tensor: &Tensor) -> Error {
+    let what = format!("tensor {:?} can't be given its old codes again", tensor.name);
+    Error::refused(what, "`weighbridge quantize` makes new ones")
 }
 
 pub(super) fn not_recovered(name: &str, index: u64, value: f32) -> Error {

@@ -3,6 +3,7 @@
 use super::{Dialect, Encoding, Produce};
 use crate::source::View;
 use crate::wire::{numel, to_len};
+use std::fmt::Debug;
 use std::sync::Arc;
 use weighbridge_codec::{DType, Scalar, element};
 
@@ -38,6 +39,15 @@ pub enum Data {
     /// Type and shape only ("uninitialized" in OINF).
     Declared,
     Stored(View, Arrangement),
+    /// Rows of a matrix that do not lie one behind the other.
+    Rows(Arc<dyn RowSource>),
+}
+
+/// Gives the rows of a matrix, each when it is asked for: rows with words between them, a choice of
+/// another matrix's rows, or rows that are computed.
+pub trait RowSource: Debug + Send + Sync {
+    /// Fills `out` with the stored bytes of a row, little-endian. The row is one of the shape's.
+    fn read(&self, row: u64, out: &mut [u8]);
 }
 
 /// How elements are laid out, where that differs from row-major little-endian.
@@ -69,20 +79,66 @@ impl Tensor {
         numel(&self.shape).unwrap_or(0)
     }
 
-    /// The stored bytes, if there are any.
+    /// The stored bytes, if there are any and they lie together.
     pub fn view(&self) -> Option<&View> {
         match &self.data {
-            Data::Declared => None,
+            Data::Declared | Data::Rows(_) => None,
             Data::Stored(view, _) => Some(view),
+        }
+    }
+
+    /// There are values, not only a type and a shape.
+    pub fn has_data(&self) -> bool {
+        !matches!(self.data, Data::Declared)
+    }
+
+    /// Bytes of the stored data; none for a declaration.
+    pub fn stored_len(&self) -> Option<u64> {
+        match &self.data {
+            Data::Declared => None,
+            Data::Stored(view, _) => Some(view.len() as u64),
+            Data::Rows(_) => self.encoding.byte_len(&self.shape),
+        }
+    }
+
+    /// The stored bytes of some rows of a matrix, borrowed from the file where they lie in it, else
+    /// collected in `buffer`. Not for codes in blocks. None when there are no such rows.
+    pub fn row_bytes<'a>(&'a self, row: u64, n: u64, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        let [rows, cols] = *self.shape.as_slice() else { return None };
+        let width = self.encoding.byte_len(&[1, cols])?;
+        if row.checked_add(n)? > rows {
+            return None;
+        }
+        match &self.data {
+            Data::Declared => None,
+            Data::Stored(view, arrangement) if *arrangement == Arrangement::default() => {
+                let start = to_len(row.checked_mul(width)?);
+                view.get(start..start.checked_add(to_len(n.checked_mul(width)?))?)
+            }
+            Data::Stored(..) => {
+                Some(self.canonical(row.checked_mul(cols)?, to_len(n * cols), buffer))
+            }
+            Data::Rows(source) => {
+                buffer.clear();
+                buffer.resize(to_len(n.checked_mul(width)?), 0);
+                let each = buffer.chunks_exact_mut(to_len(width).max(1));
+                each.zip(row..).for_each(|(out, row)| source.read(row, out));
+                Some(buffer)
+            }
         }
     }
 
     /// Bytes `start..start + n` elements take in row-major little-endian order. Borrowed from the
     /// file where it has them so, else rearranged into `buffer`. `start` is a multiple of eight.
-    /// Codes in blocks have no such order: all bytes are given.
+    /// Codes in blocks and of parts have no such order: all bytes are given.
     pub fn canonical<'a>(&'a self, start: u64, n: usize, buffer: &'a mut Vec<u8>) -> &'a [u8] {
-        let Data::Stored(view, arrangement) = &self.data else { return &[] };
-        if let Encoding::Blockwise(_) = self.encoding {
+        let (view, arrangement) = match &self.data {
+            Data::Declared => return &[],
+            Data::Rows(_) if matches!(self.encoding, Encoding::Product(_)) => return &[],
+            Data::Rows(_) => return self.canonical_rows(start, n, buffer),
+            Data::Stored(view, arrangement) => (view, arrangement),
+        };
+        if let Encoding::Blockwise(_) | Encoding::Product(_) = self.encoding {
             return view;
         }
         let dtype = self.encoding.stored();
@@ -108,9 +164,24 @@ impl Tensor {
         buffer
     }
 
+    /// The same, of rows that are read one by one: the whole rows around the elements, without what
+    /// stands before and behind them. Elements of whole bytes.
+    fn canonical_rows<'a>(&'a self, start: u64, n: usize, buffer: &'a mut Vec<u8>) -> &'a [u8] {
+        let cols = self.shape.last().copied().unwrap_or(0).max(1);
+        let size = to_len(self.encoding.stored().bits()) / 8;
+        let first = start / cols;
+        let rows = (start + n as u64).div_ceil(cols) - first;
+        let before = to_len(start % cols) * size;
+        let bytes = self.row_bytes(first, rows, buffer).unwrap_or_default();
+        bytes.get(before..before + n * size).unwrap_or_default()
+    }
+
     /// Fills `out` with the values from element `start` on, a multiple of eight. `buffer` is for
     /// data that must be rearranged first.
     pub fn decode(&self, start: u64, out: &mut [f32], buffer: &mut Vec<u8>) {
+        if let Encoding::Product(product) = &self.encoding {
+            return product.decode(self, start, out, buffer);
+        }
         let bytes = self.canonical(start, out.len(), buffer);
         self.encoding.decode(bytes, start, &self.shape, out);
     }
@@ -125,7 +196,7 @@ impl Tensor {
 
     /// The values in bounded blocks, in order; none for a declaration.
     pub fn blocks(&self) -> Blocks<'_> {
-        let end = if self.view().is_some() { self.count() } else { 0 };
+        let end = if self.has_data() { self.count() } else { 0 };
         Blocks { tensor: self, at: 0, end, raw: vec![], floats: vec![], values: vec![] }
     }
 
@@ -134,7 +205,7 @@ impl Tensor {
         // Packed types are read from a whole byte on.
         let lead = to_len(start % 8);
         let (mut raw, mut out) = (Vec::new(), vec![0.0; n + lead]);
-        if self.view().is_some() {
+        if self.has_data() {
             self.decode(start - lead as u64, &mut out, &mut raw);
         }
         out.split_off(lead)
@@ -142,7 +213,9 @@ impl Tensor {
 
     /// One value.
     pub fn scalar(&self, index: u64) -> Option<Scalar> {
-        self.view()?;
+        if !self.has_data() {
+            return None;
+        }
         if !matches!(self.encoding, Encoding::Plain(_)) {
             return self.values_f32(index, 1).first().map(|&v| Scalar::Float(f64::from(v)));
         }

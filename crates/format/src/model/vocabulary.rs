@@ -1,8 +1,14 @@
 //! A vocabulary: tokens by number, and the special ones by name.
 
+use super::Report;
 use crate::source::View;
+use crate::wire::to_len;
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+mod index;
+
+use index::Index;
 
 /// The special tokens of a WordPiece vocabulary, in the order in which EMBD stores them, with the
 /// text each has in a vocabulary.
@@ -10,13 +16,15 @@ pub const SPECIAL_TOKENS: [(&str, &str); 5] =
     [("pad", "[PAD]"), ("unk", "[UNK]"), ("cls", "[CLS]"), ("sep", "[SEP]"), ("mask", "[MASK]")];
 
 /// Tokens in order of their numbers, as they lie in the file: each behind its length. Where each
-/// begins is found out on first use, so that opening a file does not pay for it.
+/// begins, and which number a token has, is found out on first use, so that opening a file does not
+/// pay for it.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     entries: View,
     prefix: Prefix,
     count: usize,
-    starts: OnceLock<Vec<usize>>,
+    starts: Arc<OnceLock<Vec<usize>>>,
+    index: Arc<OnceLock<Index>>,
     /// Special tokens by name (`pad`, `unk`, `cls`, `sep`, `mask`).
     pub special: Vec<(String, u32)>,
 }
@@ -75,13 +83,12 @@ impl Vocabulary {
             bytes.extend_from_slice(token.as_bytes());
             count += 1;
         }
-        Vocabulary {
-            entries: View::owned(bytes),
-            prefix: Prefix::U32,
-            count,
-            starts: OnceLock::new(),
-            special: Vec::new(),
-        }
+        Vocabulary::new(View::owned(bytes), Prefix::U32, count)
+    }
+
+    fn new(entries: View, prefix: Prefix, count: usize) -> Vocabulary {
+        let (starts, index) = Default::default();
+        Vocabulary { entries, prefix, count, starts, index, special: Vec::new() }
     }
 
     fn walk(view: &View, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
@@ -99,9 +106,7 @@ impl Vocabulary {
             check_each(whole, prefix, count)?;
         }
         let entries = view.part(0..at).unwrap_or_else(|| View::owned(Vec::new()));
-        let vocabulary =
-            Vocabulary { entries, prefix, count, starts: OnceLock::new(), special: Vec::new() };
-        Ok((vocabulary, at))
+        Ok((Vocabulary::new(entries, prefix, count), at))
     }
 
     pub fn len(&self) -> usize {
@@ -124,8 +129,17 @@ impl Vocabulary {
         self.entries.span()
     }
 
+    /// The entries as they lie in the file, if each is behind a length of 32 bits.
+    pub fn u32_entries(&self) -> Option<&View> {
+        (self.prefix == Prefix::U32).then_some(&self.entries)
+    }
+
     pub fn token(&self, id: usize) -> Option<Cow<'_, str>> {
-        let starts = self.starts.get_or_init(|| {
+        self.starts().get(id).map(|&at| String::from_utf8_lossy(self.raw(at).0))
+    }
+
+    fn starts(&self) -> &[usize] {
+        self.starts.get_or_init(|| {
             let mut at = 0;
             (0..self.count)
                 .map(|_| {
@@ -134,8 +148,25 @@ impl Vocabulary {
                     start
                 })
                 .collect()
-        });
-        starts.get(id).map(|&at| String::from_utf8_lossy(self.raw(at).0))
+        })
+    }
+
+    /// The number of a token; of several that are the same, the first one's.
+    pub fn find(&self, token: &str) -> Option<usize> {
+        let text = |id: usize| self.starts().get(id).map_or(&[][..], |&at| self.raw(at).0);
+        self.index().find(token.as_bytes(), text)
+    }
+
+    /// The first token that was there before: its number, and the earlier one's.
+    pub fn duplicate(&self) -> Option<(usize, usize)> {
+        self.index().duplicate
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let starts = self.starts();
+            Index::new(self.count, |id| starts.get(id).map_or(&[][..], |&at| self.raw(at).0))
+        })
     }
 
     /// All tokens in order.
@@ -153,6 +184,17 @@ impl Vocabulary {
         let start = at + self.prefix.width();
         let end = start + self.prefix.length(&self.entries[at..]);
         (&self.entries[start..end], end)
+    }
+
+    /// Lists special tokens as lost unless their usual texts give them away.
+    pub(crate) fn lose_special(&self, report: &mut Report) {
+        let known = |(name, id): &(String, u32)| {
+            let text = SPECIAL_TOKENS.iter().find(|(n, _)| n == name).map(|(_, text)| *text);
+            text.is_some() && self.token(to_len((*id).into())).as_deref() == text
+        };
+        if !self.special.iter().all(known) {
+            report.lose("the special tokens of the vocabulary", "only the words are kept");
+        }
     }
 
     pub fn special(&self, name: &str) -> Option<u32> {

@@ -108,7 +108,7 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
 
 /// Why a tensor can't be quantized.
 fn obstacle(tensor: &Tensor, method: Method, request: &QuantizeRequest) -> Option<String> {
-    let Some(bytes) = tensor.view().map(|v| v.len() as u64) else {
+    let Some(bytes) = tensor.stored_len() else {
         return Some("has no data".to_owned());
     };
     let dtype = match tensor.encoding {

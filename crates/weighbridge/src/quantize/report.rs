@@ -55,12 +55,16 @@ impl QuantizeReport {
                     Scaling::Affine { zero_points: None, .. } => 64,
                     _ => 128,
                 },
+                Encoding::Product(p) => {
+                    let parts = [Some(&p.values), p.projection.as_ref(), p.norms.as_ref()];
+                    parts.into_iter().flatten().map(|v| v.len() as u64).sum()
+                }
                 Encoding::Plain(_) => 0,
             }
         };
         // Where other formats have the scales of whole tensors is theirs to know.
         let before = |t: &weighbridge_format::Tensor| {
-            let data = t.view().map_or(0, |v| v.len() as u64);
+            let data = t.stored_len().unwrap_or(0);
             if matches!(t.encoding, Encoding::Scaled(_)) { data } else { stored(&t.encoding, data) }
         };
         let mut tensors = Vec::new();

@@ -25,7 +25,7 @@ pub(super) fn run(
     let tensor =
         container.tensors.first().ok_or_else(|| Error::refused("no tensor is left", ""))?;
     let loss = measure(tensor, &plan, request.options.flag("normalize"), progress)?.loss();
-    let before = tensor.view().map_or(0, |v| v.len() as u64);
+    let before = tensor.stored_len().unwrap_or(0);
     let bits = bits_per_weight(tensor.count(), tensor.count());
     let report = QuantizeReport {
         bytes_before: before,

@@ -30,17 +30,10 @@ static INFO: FormatInfo = FormatInfo {
     is_folder: false,
     holds: Holds {
         dtypes: layout::DTYPES,
-        scaled: |_| false,
-        blockwise: false,
         rank: (1, 4),
-        empty: true,
-        single: false,
         metadata: Keeps::Text,
-        sizevars: false,
         vocabulary: true,
-        attachments: false,
-        declared: |_| false,
-        records: false,
+        ..Holds::NOTHING
     },
     options: &[
         OptionSpec {
@@ -75,7 +68,7 @@ impl Format for Embd {
         rules::check(container, input, findings);
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(container, options, &INFO)
     }
 }

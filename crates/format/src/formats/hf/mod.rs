@@ -41,17 +41,10 @@ static INFO: FormatInfo = FormatInfo {
     is_folder: true,
     holds: Holds {
         dtypes: safetensors::DTYPES_HELD,
-        scaled: |_| false,
-        blockwise: false,
-        rank: (0, usize::MAX),
-        empty: true,
-        single: false,
         metadata: Keeps::Text,
-        sizevars: false,
         vocabulary: true,
         attachments: true,
-        declared: |_| false,
-        records: false,
+        ..Holds::NOTHING
     },
     options: &[],
     rules: RULES,
@@ -98,7 +91,7 @@ impl Format for HuggingFace {
         }
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(container, options)
     }
 }

@@ -168,7 +168,9 @@ fn with_headers(
             if !fits || tensor.shape != entry.shape || entry.data_offsets != (at, end) {
                 return None;
             }
-            tensor.view()?;
+            if !tensor.has_data() {
+                return None;
+            }
             pieces.push(Piece::tensor(tensor, &plain, bytes));
             at = end;
         }

@@ -34,13 +34,10 @@ static INFO: FormatInfo = FormatInfo {
         blockwise: true,
         rank: (0, 64),
         empty: false,
-        single: false,
         metadata: Keeps::Text,
-        sizevars: false,
         vocabulary: true,
         attachments: true,
-        declared: |_| false,
-        records: false,
+        ..Holds::NOTHING
     },
     options: &[OptionSpec {
         name: "dedup",
@@ -74,7 +71,7 @@ impl Format for Mcf {
         rules::check(container, input, findings);
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(container, options, &INFO)
     }
 }

@@ -59,7 +59,10 @@ impl<'a> Payload<'a> {
         let encoding = &placement.encoding;
         let (kind, front, domain) = match (unscaled, encoding) {
             (Some(codes), _) => (Kind::Whole(codes), None, WEIGHTS),
-            (_, Encoding::Plain(dtype)) => (Kind::Plain(*dtype), None, WEIGHTS),
+            // Product codes are never placed here.
+            (_, Encoding::Plain(_) | Encoding::Product(_)) => {
+                (Kind::Plain(encoding.stored()), None, WEIGHTS)
+            }
             (_, Encoding::Blockwise(b)) => {
                 (Kind::Blocks(b.method), Some(b.scales.clone()), WEIGHTS)
             }

@@ -11,7 +11,7 @@ mod write;
 
 use super::values::check_finite;
 use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Keeps, Plan};
+use crate::model::{Container, Holds, Plan};
 use crate::wire::Findings;
 use crate::{Error, Input, Options};
 
@@ -25,20 +25,7 @@ static INFO: FormatInfo = FormatInfo {
     magic: &header::MAGIC,
     writes: true,
     is_folder: false,
-    holds: Holds {
-        dtypes: header::HELD,
-        scaled: |_| false,
-        blockwise: false,
-        rank: (0, 32),
-        empty: true,
-        single: true,
-        metadata: Keeps::Nothing,
-        sizevars: false,
-        vocabulary: false,
-        attachments: false,
-        declared: |_| false,
-        records: false,
-    },
+    holds: Holds { dtypes: header::HELD, rank: (0, 32), single: true, ..Holds::NOTHING },
     options: &[],
     rules: rules::RULES,
     declarations: false,
@@ -57,7 +44,7 @@ impl Format for Npy {
         check_finite(container, rules::NOT_FINITE, findings);
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(container, options, &INFO)
     }
 }

@@ -28,16 +28,13 @@ static INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: layout::DTYPES_WRITTEN,
         scaled: |s| matches!(s.scaling, Scaling::Affine { .. }),
-        blockwise: false,
-        rank: (0, usize::MAX),
-        empty: true,
-        single: false,
         metadata: Keeps::Typed,
         sizevars: true,
         vocabulary: true,
         attachments: true,
         declared: |e| layout::DTYPES_WRITTEN.contains(&e.stored()),
         records: true,
+        ..Holds::NOTHING
     },
     options: &[OptionSpec {
         name: "oinf-version",
@@ -63,7 +60,7 @@ impl Format for Oinf {
         rules::check(container, input, findings);
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(container, options, &INFO)
     }
 }

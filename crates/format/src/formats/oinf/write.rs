@@ -102,7 +102,7 @@ fn build(
     let mut shared = SharedData::default();
     for (p, quant) in placements.iter().zip(quants) {
         let t = tensor(p);
-        let has_data = t.view().is_some();
+        let has_data = t.has_data();
         put_string(&mut tensor_table, &t.name);
         put_u32(&mut tensor_table, tag_of(p.encoding.stored()).unwrap_or(5));
         put_u32(&mut tensor_table, u32::try_from(t.shape.len()).ok()?);

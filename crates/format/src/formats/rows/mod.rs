@@ -11,7 +11,7 @@ mod tests;
 mod write;
 
 use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Encoding, Holds, Keeps, Plan, Scaled, Scaling};
+use crate::model::{Container, Encoding, Holds, Plan, Scaled, Scaling};
 use crate::wire::Findings;
 use crate::{Error, Input, OptionSpec, Options};
 use std::sync::Arc;
@@ -99,20 +99,7 @@ const ROUNDING: OptionSpec = OptionSpec {
     reading: false,
 };
 
-const HOLDS: Holds = Holds {
-    dtypes: &[],
-    scaled: |_| false,
-    blockwise: false,
-    rank: (2, 2),
-    empty: true,
-    single: true,
-    metadata: Keeps::Nothing,
-    sizevars: false,
-    vocabulary: false,
-    attachments: false,
-    declared: |_| false,
-    records: true,
-};
+const HOLDS: Holds = Holds { rank: (2, 2), single: true, records: true, ..Holds::NOTHING };
 
 static I8_INFO: FormatInfo = FormatInfo {
     id: "i8bin",
@@ -163,7 +150,7 @@ impl Format for Kind {
         }
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(*self, container, options)
     }
 }

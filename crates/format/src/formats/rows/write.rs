@@ -5,7 +5,6 @@ use super::quantize::Rounding;
 use super::survey::Rows;
 use super::{CODES, Kind};
 use crate::model::{Container, Encoding, FilePlan, Holds, Piece, Plan, Report, Tensor, fit};
-use crate::wire::to_len;
 use crate::{Error, Options, Vocabulary};
 use std::sync::Arc;
 use weighbridge_codec::DType;
@@ -113,14 +112,7 @@ fn take_words(container: &mut Container, report: &mut Report) -> Option<Vocabula
         return None;
     }
     let words = container.vocabulary.take_if(|v| v.len() as u64 == rows)?;
-    // Special tokens have no place of their own: those that their texts give away are not lost.
-    let known = |(name, id): &(String, u32)| {
-        let text = crate::model::SPECIAL_TOKENS.iter().find(|(n, _)| n == name).map(|(_, t)| *t);
-        text.is_some() && words.token(to_len((*id).into())).as_deref() == text
-    };
-    if !words.special.iter().all(known) {
-        report.lose("the special tokens of the vocabulary", "only the words of the rows are kept");
-    }
+    words.lose_special(report);
     Some(words)
 }
 

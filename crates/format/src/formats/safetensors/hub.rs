@@ -5,6 +5,7 @@
 //! attachments, records, and the encodings that tensors had before they were widened. Parts above
 //! 1 MiB become U8 tensors named `weighbridge/<part>`, because readers refuse long headers.
 
+use super::hub_subwords::{HubSubwords, hub_subwords};
 use super::hub_tensors::{HubTensor, Stored, hub_tensors, restore_tensors};
 use super::hub_values::{HubValue, hub_value, value_of};
 use crate::model::{Attachment, Container, Dialect, Origin, Records, Value, Vocabulary};
@@ -73,6 +74,7 @@ pub(super) fn pack(
         || !container.sizevars.is_empty()
         || !container.attachments.is_empty()
         || container.vocabulary.is_some()
+        || container.subwords.is_some()
         || container.records.is_some();
     if !needed {
         return None;
@@ -86,6 +88,11 @@ pub(super) fn pack(
     if let Some(v) = &container.vocabulary {
         let tokens = v.tokens().map(|t| t.into_owned()).collect();
         packer.part("vocabulary", &Some(HubVocabulary { tokens, special: v.special.clone() }));
+    }
+    if let Some(subwords) = &container.subwords {
+        let mut carry = |name: &str, view: View| packer.tensor(name, view);
+        let subwords = hub_subwords(subwords, &mut carry);
+        packer.part("subwords", &Some(subwords));
     }
     let attachments: Vec<_> = container.attachments.iter().map(|a| packer.attachment(a)).collect();
     packer.part("attachments", &attachments);
@@ -217,6 +224,9 @@ pub(super) fn unpack(text: &str, container: &mut Container) -> Result<(), String
         let mut vocabulary = Vocabulary::from_tokens(v.tokens.iter().map(String::as_str));
         vocabulary.special = v.special;
         c.vocabulary = Some(vocabulary);
+    }
+    if let Some(subwords) = reader.part::<HubSubwords>("subwords")? {
+        c.subwords = Some(subwords.resolve(&mut |name| reader.carried(name))?);
     }
     for a in reader.part::<Vec<HubAttachment>>("attachments")?.unwrap_or_default() {
         let data = match (a.text, a.tensor) {

@@ -1,7 +1,9 @@
 //! What the hub remembers of tensors: the encodings they had, declarations, shared bytes.
 
 use super::hub_values::dtype_of;
-use crate::model::{Blockwise, Container, Data, Dialect, Encoding, Scaled, Scaling, Tensor};
+use crate::model::{
+    Blockwise, Container, Data, Dialect, Encoding, Product, Scaled, Scaling, Tensor,
+};
 use crate::source::View;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -50,6 +52,15 @@ pub(super) enum HubEncoding {
         cols: u64,
         scales: String,
     },
+    /// The tensors that hold centroids, projection and norms.
+    Product {
+        dim: u64,
+        parts: u64,
+        centroids: u64,
+        values: String,
+        projection: Option<String>,
+        norms: Option<String>,
+    },
 }
 
 /// A tensor as it is to be written, with what the hub must remember of it.
@@ -88,7 +99,7 @@ pub(super) fn hub_tensors(
             });
         }
     }
-    for t in container.tensors.iter().filter(|t| t.view().is_none()) {
+    for t in container.tensors.iter().filter(|t| !t.has_data()) {
         let own = t.origin.as_ref().unwrap_or(&t.encoding);
         list.push(HubTensor {
             name: t.name.clone(),
@@ -114,6 +125,18 @@ fn hub_encoding(
                 method: blockwise.method.name().to_owned(),
                 cols: tensor.shape.last().copied().unwrap_or(0),
                 scales: carry(&format!("scales/{}", tensor.name), blockwise.scales.clone()),
+            };
+        }
+        Encoding::Product(product) => {
+            let mut part =
+                |part: &str, view: &View| carry(&format!("{part}/{}", tensor.name), view.clone());
+            return HubEncoding::Product {
+                dim: product.dim,
+                parts: product.parts,
+                centroids: product.centroids,
+                values: part("centroids", &product.values),
+                projection: product.projection.as_ref().map(|v| part("projection", v)),
+                norms: product.norms.as_ref().map(|v| part("norms", v)),
             };
         }
         Encoding::Scaled(scaled) => scaled,
@@ -158,6 +181,14 @@ fn encoding_of(
             let blockwise = Blockwise { method, scales: carried(&scales)? };
             return Ok((Encoding::Blockwise(Arc::new(blockwise)), cols));
         }
+        HubEncoding::Product { dim, parts, centroids, values, projection, norms } => {
+            let values = carried(&values)?;
+            let projection = projection.map(|name| carried(&name)).transpose()?;
+            let norms = norms.map(|name| carried(&name)).transpose()?;
+            let product = Product::new([dim, parts, centroids], values, projection, norms);
+            let product = product.ok_or("the parts of product quantization do not fit")?;
+            return Ok((Encoding::Product(Arc::new(product)), dim));
+        }
         HubEncoding::Divisor { codes, divisor } => {
             (codes, Scaling::Divisor(f32::from_bits(divisor)))
         }
@@ -185,9 +216,9 @@ pub(super) fn restore_tensors(
         let shape = match (index, &hub.declared) {
             (Some(index), _) => {
                 let tensor = &mut c.tensors[index];
-                // Codes in blocks stand in rows of bytes.
+                // Codes in blocks and of parts stand in rows of bytes.
                 if hub.codes
-                    && let (Encoding::Blockwise(_), [_, last]) =
+                    && let (Encoding::Blockwise(_) | Encoding::Product(_), [_, last]) =
                         (&encoding, tensor.shape.as_mut_slice())
                 {
                     *last = cols;
@@ -235,10 +266,10 @@ impl Tensor {
         let wrong = |codes: &str| format!("tensor {:?} does not hold {codes} codes", self.name);
         match &encoding {
             Encoding::Plain(_) => return Err("codes without a scale".into()),
-            Encoding::Blockwise(blockwise) => {
+            Encoding::Blockwise(_) | Encoding::Product(_) => {
                 let bytes = self.view().map(|v| v.len() as u64);
                 if bytes != encoding.byte_len(&self.shape) {
-                    return Err(wrong(blockwise.method.name()));
+                    return Err(wrong(&encoding.name()));
                 }
                 self.encoding = encoding;
             }

@@ -5,6 +5,7 @@
 
 mod header;
 mod hub;
+mod hub_subwords;
 mod hub_tensors;
 mod hub_values;
 mod read;
@@ -35,17 +36,14 @@ static INFO: FormatInfo = FormatInfo {
     is_folder: false,
     holds: Holds {
         dtypes: header::DTYPES_HELD,
-        scaled: |_| false,
-        blockwise: false,
-        rank: (0, usize::MAX),
-        empty: true,
-        single: false,
         metadata: Keeps::Typed,
         sizevars: true,
         vocabulary: true,
+        subwords: true,
         attachments: true,
         declared: |_| true,
         records: true,
+        ..Holds::NOTHING
     },
     options: &[OptionSpec {
         name: "keep-codes",
@@ -96,7 +94,7 @@ impl Format for Safetensors {
         check_finite(container, rules::NOT_FINITE, findings);
     }
 
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         write::plan(container, options, &INFO)
     }
 }

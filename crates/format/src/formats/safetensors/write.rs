@@ -31,9 +31,9 @@ pub(super) fn plan(
     }
     let mut plain = container.clone();
     for (tensor, _) in plain.tensors.iter_mut().zip(&codes).filter(|(_, c)| **c) {
-        // Codes in blocks stand in rows of bytes.
-        let bytes = tensor.view().map_or(0, |v| v.len() as u64);
-        if let (Encoding::Blockwise(_), [rows, cols]) =
+        // Codes in blocks and of parts stand in rows of bytes.
+        let bytes = tensor.stored_len().unwrap_or(0);
+        if let (Encoding::Blockwise(_) | Encoding::Product(_), [rows, cols]) =
             (&tensor.encoding, tensor.shape.as_mut_slice())
         {
             *cols = bytes / (*rows).max(1);
@@ -41,7 +41,7 @@ pub(super) fn plan(
         tensor.encoding = Encoding::Plain(tensor.encoding.stored());
     }
     let mut placements = fit(&plain, &info.holds, options, &mut report)?;
-    placements.retain(|p| plain.tensors[p.tensor].view().is_some());
+    placements.retain(|p| plain.tensors[p.tensor].has_data());
     // Wide types first, so that every tensor starts at a multiple of its element's size.
     placements.sort_by_key(|p| std::cmp::Reverse(p.encoding.stored().bits()));
 
@@ -142,6 +142,8 @@ fn is_recoverable(tensor: &Tensor) -> bool {
     match (&tensor.encoding, tensor.view()) {
         (Encoding::Scaled(scaled), _) => scaled.is_recoverable(),
         (Encoding::Blockwise(b), Some(codes)) => b.is_recoverable(&tensor.shape, codes),
+        // The same row may have been made of other codes.
+        (Encoding::Product(_), _) => false,
         _ => true,
     }
 }

@@ -1,0 +1,195 @@
+//! Bytes to container.
+
+use super::super::Stop;
+use super::layout::{Chunk, MAGIC as MAGIC_BYTES, is_draft};
+use super::rules::*;
+use super::vocabulary::Words;
+use super::{metadata, storage, vocabulary};
+use crate::model::{Container, Dialect, Tensor};
+use crate::wire::{Cursor, Finding, Findings, Regions, Span, What};
+use crate::{Input, Source};
+
+pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
+    let source = &input.source;
+    let size = source.len();
+    let mut c = Cursor::new(source.bytes(), 0..size, CUT_SHORT);
+    let magic = c.take(4, "magic")?;
+    if magic != MAGIC_BYTES {
+        let finding = MAGIC.at(0..4).field("magic").expected("FiFu");
+        return Err(finding.found(magic.escape_ascii()).into());
+    }
+    let version = c.u32("version")?;
+    if version != 0 {
+        return Err(VERSION.at(4..8).field("version").expected(0).found(version).into());
+    }
+    let count = c.u32("number of chunks")?;
+    let list = c.take(u64::from(count) * 4, "chunk identifiers")?;
+    let (words, _) = list.as_chunks::<4>();
+    let numbers: Vec<u32> = words.iter().map(|w| u32::from_le_bytes(*w)).collect();
+    let draft = is_draft(&numbers);
+    let chunks = kinds(&numbers, draft)?;
+    let mut parts = Parts { draft, source, ..Parts::new(source) };
+    parts.regions.add(0..c.position(), HEADER);
+    for (i, (&number, chunk)) in numbers.iter().zip(chunks).enumerate() {
+        let at = c.position();
+        let found = c.u32("chunk identifier")?;
+        if found != number {
+            let finding = LIST.at(at..at + 4).field(format!("identifier of chunk {i}"));
+            return Err(finding
+                .expected(format!("{number}, as the list says"))
+                .found(found)
+                .into());
+        }
+        let length = c.u64("chunk length")?;
+        let start = c.position();
+        c.take(length, chunk.name())?;
+        parts.regions.add(at..start, What::Structure("chunk header"));
+        parts.chunk(chunk, start..start + length, findings)?;
+    }
+    if c.position() != size {
+        let finding = TRAILING.at(c.position()..size);
+        return Err(finding.found(format!("{} bytes", size - c.position())).into());
+    }
+    parts.finish()
+}
+
+/// The chunks that a list of identifiers names, if they are in the right order.
+fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Box<Finding>> {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    for (i, &number) in numbers.iter().enumerate() {
+        let at = 12 + 4 * i as u64;
+        let place = || format!("identifier {i} of the list");
+        let Some(chunk) = Chunk::from_number(number, draft) else {
+            let finding = UNKNOWN.at(at..at + 4).field(place()).expected("1 to 9");
+            return Err(Box::new(finding.found(number)));
+        };
+        if let Some(last) = chunks.last().filter(|last| last.place() >= chunk.place()) {
+            let finding = ORDER.at(at..at + 4).field(place());
+            return Err(Box::new(
+                finding.expected("metadata, vocabulary, storage, norms").found(format!(
+                    "{} behind {}",
+                    chunk.name(),
+                    last.name()
+                )),
+            ));
+        }
+        chunks.push(chunk);
+    }
+    for (place, name) in [(1, "vocabulary"), (2, "storage")] {
+        if !chunks.iter().any(|c| c.place() == place) {
+            let finding = ORDER.at(8..12 + 4 * numbers.len() as u64).field("chunk identifiers");
+            return Err(Box::new(finding.expected(format!("a {name}")).found("none")));
+        }
+    }
+    Ok(chunks)
+}
+
+/// What was read so far.
+struct Parts<'a> {
+    draft: bool,
+    source: &'a Source,
+    toml: Option<String>,
+    words: Option<Words>,
+    tensors: Vec<Tensor>,
+    names: Vec<&'static str>,
+    regions: Regions,
+}
+
+impl<'a> Parts<'a> {
+    fn new(source: &'a Source) -> Parts<'a> {
+        Parts {
+            draft: false,
+            source,
+            toml: None,
+            words: None,
+            tensors: Vec::new(),
+            names: Vec::new(),
+            regions: Regions::default(),
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk, span: Span, findings: &mut Findings) -> Result<(), Stop> {
+        let (draft, source) = (self.draft, self.source);
+        // What is missing within a chunk is the fault of a length, not of the file.
+        let mut c = Cursor::new(source.bytes(), span.clone(), LENGTH);
+        self.names.push(chunk.name());
+        match chunk.place() {
+            0 => {
+                let text = c.text(span.end - span.start, "metadata", TEXT)?;
+                self.regions.add(span.clone(), What::Structure("metadata"));
+                if let Err(why) = metadata::parse(text) {
+                    findings.push(TOML.at(span.clone()).field("metadata").found(why));
+                }
+                self.toml = Some(text.to_owned());
+            }
+            1 => {
+                let regions = &mut self.regions;
+                let words = vocabulary::read(chunk, draft, &mut c, source, regions, findings)?;
+                self.words = Some(words);
+            }
+            place => {
+                let index = self.tensors.len();
+                let tensor = storage::read(chunk, draft, &mut c, source, index, &mut self.regions)?;
+                self.check_rows(place, &tensor, &span)?;
+                self.tensors.push(tensor);
+            }
+        }
+        if c.remaining() > 0 {
+            let finding = LENGTH.at(c.position()..span.end).field(chunk.name());
+            let used = c.position() - span.start;
+            return Err(finding
+                .expected(format!("{used} bytes"))
+                .found(format!("{} bytes", span.end - span.start))
+                .into());
+        }
+        Ok(())
+    }
+
+    /// A row for each word and subword, a norm for each word.
+    fn check_rows(&self, place: usize, tensor: &Tensor, span: &Span) -> Result<(), Box<Finding>> {
+        let Some(words) = &self.words else { return Ok(()) };
+        let (rule, expected) = if place == 2 {
+            (ROWS, words.rows())
+        } else {
+            (NORMS_COUNT, Some(words.vocabulary.as_ref().map_or(0, |v| v.len() as u64)))
+        };
+        if expected == Some(tensor.shape[0]) {
+            return Ok(());
+        }
+        let expected = expected.map_or("fewer than 2^64 rows".to_owned(), |n| n.to_string());
+        let finding = rule.at(span.start..span.end.min(span.start + 16)).field(tensor.name.clone());
+        Err(Box::new(finding.expected(expected).found(tensor.shape[0])))
+    }
+
+    fn finish(mut self) -> Result<Container, Stop> {
+        let size = self.source.len();
+        self.regions.finish(size, 1);
+        let mut dialect = Dialect::new();
+        let mut layout = self.names.join(", ");
+        if self.draft {
+            dialect.insert("draft".to_owned(), true.into());
+            layout = format!("draft: {layout}");
+        }
+        let metadata = match &self.toml {
+            None => Vec::new(),
+            Some(text) => {
+                dialect.insert(metadata::DIALECT.to_owned(), text.as_str().into());
+                metadata::parse(text).unwrap_or_default()
+            }
+        };
+        let (vocabulary, subwords) =
+            self.words.map_or((None, None), |w| (w.vocabulary, w.subwords));
+        Ok(Container {
+            format: "finalfusion",
+            layout,
+            dialect,
+            size,
+            metadata,
+            tensors: self.tensors,
+            vocabulary,
+            subwords,
+            regions: self.regions,
+            ..Container::default()
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Product quantization: each part of a vector is the number of a centroid.
+
+use super::Tensor;
+use crate::source::View;
+use crate::wire::to_len;
+use std::sync::OnceLock;
+use weighbridge_codec::product::Codebook;
+
+/// How the codes of a matrix become rows. The parts stand as they lie in a file, f32 little-endian.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Values in a row.
+    pub dim: u64,
+    /// Codes in a row; each stands for `dim / parts` values.
+    pub parts: u64,
+    /// Centroids that a code chooses from, 256 at most.
+    pub centroids: u64,
+    /// `[parts][centroids][dim / parts]`.
+    pub values: View,
+    /// `[dim][dim]`; a reconstructed row is multiplied with its transpose.
+    pub projection: Option<View>,
+    /// A factor for every row.
+    pub norms: Option<View>,
+    book: OnceLock<Option<Codebook>>,
+}
+
+impl PartialEq for Product {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |a: &View, b: &View| a.same_place(b) || **a == **b;
+        let both = |a: &Option<View>, b: &Option<View>| match (a, b) {
+            (Some(a), Some(b)) => same(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        (self.dim, self.parts, self.centroids) == (other.dim, other.parts, other.centroids)
+            && same(&self.values, &other.values)
+            && both(&self.projection, &other.projection)
+            && both(&self.norms, &other.norms)
+    }
+}
+
+impl Product {
+    /// `None` when the sizes do not agree with each other.
+    pub fn new(
+        [dim, parts, centroids]: [u64; 3],
+        values: View,
+        projection: Option<View>,
+        norms: Option<View>,
+    ) -> Option<Product> {
+        let sound = parts > 0
+            && dim.is_multiple_of(parts)
+            && (1..=256).contains(&centroids)
+            && dim.checked_mul(centroids)?.checked_mul(4)? == values.len() as u64;
+        let square = dim.checked_mul(dim).and_then(|n| n.checked_mul(4));
+        let turned = projection.as_ref().is_none_or(|p| square == Some(p.len() as u64));
+        (sound && turned).then(|| Product {
+            dim,
+            parts,
+            centroids,
+            values,
+            projection,
+            norms,
+            book: OnceLock::new(),
+        })
+    }
+
+    /// What codes are decoded with.
+    pub fn book(&self) -> Option<&Codebook> {
+        let make = || {
+            let sizes = [self.dim, self.parts, self.centroids].map(to_len);
+            let projection = self.projection.as_deref().map(floats);
+            Codebook::new(sizes[0], sizes[1], sizes[2], floats(&self.values), projection)
+        };
+        self.book.get_or_init(make).as_ref()
+    }
+
+    pub fn name(&self) -> &'static str {
+        if self.projection.is_some() { "opq" } else { "pq" }
+    }
+
+    /// Bytes of the codes; `None` when the shape is not that of such rows.
+    pub(super) fn codes_len(&self, shape: &[u64]) -> Option<u64> {
+        match shape {
+            [rows, dim] if *dim == self.dim => rows.checked_mul(self.parts),
+            _ => None,
+        }
+    }
+
+    /// There is a norm for every row of a matrix of this shape, if there are any.
+    pub(super) fn fits(&self, shape: &[u64]) -> bool {
+        let rows = shape.first().copied().unwrap_or(0);
+        self.codes_len(shape).is_some()
+            && self.norms.as_ref().is_none_or(|n| rows.checked_mul(4) == Some(n.len() as u64))
+    }
+
+    /// Values from element `start` of a tensor on.
+    pub(super) fn decode(&self, tensor: &Tensor, start: u64, out: &mut [f32], raw: &mut Vec<u8>) {
+        let Some(book) = self.book().filter(|_| self.dim > 0) else { return out.fill(0.0) };
+        let dim = to_len(self.dim);
+        let (first, skipped) = (start / self.dim, to_len(start % self.dim));
+        let rows = (skipped + out.len()).div_ceil(dim);
+        let Some(codes) = tensor.row_bytes(first, rows as u64, raw) else { return out.fill(0.0) };
+        // Whole rows go to their place at once.
+        if skipped == 0 && out.len() == rows * dim {
+            book.decode(codes, out);
+            self.scale(first, out);
+        } else {
+            let mut values = vec![0.0; rows * dim];
+            book.decode(codes, &mut values);
+            self.scale(first, &mut values);
+            out.copy_from_slice(&values[skipped..skipped + out.len()]);
+        }
+    }
+
+    /// Multiplies rows with their norms.
+    fn scale(&self, first: u64, rows: &mut [f32]) {
+        let Some(norms) = &self.norms else { return };
+        let norms = norms.get(to_len(first).saturating_mul(4)..).unwrap_or_default();
+        for (row, norm) in rows.chunks_exact_mut(to_len(self.dim)).zip(norms.chunks_exact(4)) {
+            let norm = f32::from_le_bytes([norm[0], norm[1], norm[2], norm[3]]);
+            row.iter_mut().for_each(|v| *v *= norm);
+        }
+    }
+}
+
+/// The numbers of some bytes.
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let (words, _) = bytes.as_chunks::<4>();
+    words.iter().map(|b| f32::from_le_bytes(*b)).collect()
+}

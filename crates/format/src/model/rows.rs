@@ -1,0 +1,193 @@
+//! Matrices made of others: some of the rows, rows of unit length, rows with their lengths.
+
+use super::{Data, Encoding, Product, RowSource, Tensor};
+use crate::source::View;
+use crate::wire::to_len;
+use rayon::prelude::*;
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+impl Tensor {
+    /// Rows `row..` of a matrix as f32, as many as `out` has room for. `raw` is for data that must
+    /// be collected first.
+    pub fn rows_f32(&self, row: u64, out: &mut [f32], raw: &mut Vec<u8>) {
+        let cols = self.shape.last().copied().unwrap_or(0).max(1);
+        let start = row * cols;
+        let whole_bytes = self.encoding.stored().bits().is_multiple_of(8);
+        match &self.encoding {
+            Encoding::Plain(_) | Encoding::Scaled(_) if whole_bytes => {
+                let n = out.len() as u64 / cols;
+                match self.row_bytes(row, n, raw) {
+                    Some(bytes) => self.encoding.decode(bytes, start, &self.shape, out),
+                    None => out.fill(0.0),
+                }
+            }
+            Encoding::Blockwise(_) | Encoding::Product(_) => self.decode(start, out, raw),
+            _ => out.copy_from_slice(&self.values_f32(start, out.len())),
+        }
+    }
+
+    /// The matrix of its first `n` rows.
+    #[must_use]
+    pub fn first_rows(&self, n: u64) -> Tensor {
+        let [_, cols] = *self.shape.as_slice() else { return self.clone() };
+        let width = self.encoding.byte_len(&[1, cols]).unwrap_or(0);
+        match &self.data {
+            Data::Stored(view, arrangement) if *arrangement == Default::default() => {
+                let bytes = to_len(n.saturating_mul(width));
+                let part = view.part(0..bytes).unwrap_or_else(|| view.clone());
+                let data = Data::Stored(part, *arrangement);
+                self.with_rows(n, data, |norms| norms.part(0..to_len(n * 4)))
+            }
+            _ => self.pick_rows((0..n).collect()),
+        }
+    }
+
+    /// The matrix of these rows, which must be there.
+    #[must_use]
+    pub fn pick_rows(&self, rows: Vec<u64>) -> Tensor {
+        let count = rows.len() as u64;
+        let norms = |norms: &View| {
+            let norm = |row: &u64| norms.get(to_len(*row) * 4..to_len(*row) * 4 + 4);
+            Some(View::owned(
+                rows.iter().flat_map(|r| norm(r).unwrap_or(&[0; 4])).copied().collect(),
+            ))
+        };
+        let data = Data::Declared;
+        let mut picked = self.with_rows(count, data, norms);
+        picked.data = Data::Rows(Arc::new(Picked { from: self.clone(), rows }));
+        picked
+    }
+
+    /// The same matrix with another number of rows.
+    fn with_rows(&self, n: u64, data: Data, norms: impl Fn(&View) -> Option<View>) -> Tensor {
+        let mut tensor = Tensor { data, origin: None, target: None, ..self.clone() };
+        if let Some(rows) = tensor.shape.first_mut() {
+            *rows = n;
+        }
+        if let Encoding::Product(product) = &self.encoding
+            && product.norms.is_some()
+        {
+            let sizes = [product.dim, product.parts, product.centroids];
+            let (values, projection) = (product.values.clone(), product.projection.clone());
+            let norms = product.norms.as_ref().and_then(&norms);
+            if let Some(product) = Product::new(sizes, values, projection, norms) {
+                tensor.encoding = Encoding::Product(Arc::new(product));
+            }
+        }
+        tensor
+    }
+
+    /// The matrix with every row multiplied by its factor; rows behind the last factor stay.
+    #[must_use]
+    pub fn scale_rows(&self, factors: &Tensor) -> Tensor {
+        let factors = factors.values_f32(0, to_len(factors.count()));
+        self.computed(Computed { from: self.clone(), rule: Rule::Multiply(factors) })
+    }
+
+    /// The matrix with its first rows of unit length, and the lengths that they had. Zeros stay.
+    pub fn unit_rows(&self, n: u64) -> (Tensor, Vec<f32>) {
+        let dim = to_len(self.shape.last().copied().unwrap_or(0));
+        let length = |row: u64, buffers: &mut (Vec<f32>, Vec<u8>)| {
+            buffers.0.resize(dim, 0.0);
+            self.rows_f32(row, &mut buffers.0, &mut buffers.1);
+            norm(&buffers.0)
+        };
+        let lengths: Vec<f64> =
+            (0..n).into_par_iter().map_init(Default::default, |b, row| length(row, b)).collect();
+        #[allow(clippy::cast_possible_truncation)]
+        let norms = lengths.iter().map(|l| *l as f32).collect();
+        (self.computed(Computed { from: self.clone(), rule: Rule::Divide(lengths) }), norms)
+    }
+
+    fn computed(&self, rows: Computed) -> Tensor {
+        let (encoding, shape) = (Encoding::Plain(DType::F32), self.shape.clone());
+        Tensor::new(self.name.clone(), encoding, shape, Data::Rows(Arc::new(rows)))
+    }
+}
+
+/// The length of a vector.
+pub fn norm(vector: &[f32]) -> f64 {
+    vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Some rows of another matrix.
+#[derive(Debug)]
+struct Picked {
+    from: Tensor,
+    rows: Vec<u64>,
+}
+
+impl RowSource for Picked {
+    fn read(&self, row: u64, out: &mut [u8]) {
+        let mut buffer = Vec::new();
+        let row = self.rows.get(to_len(row)).copied().unwrap_or(u64::MAX);
+        match self.from.row_bytes(row, 1, &mut buffer).filter(|b| b.len() == out.len()) {
+            Some(bytes) => out.copy_from_slice(bytes),
+            None => out.fill(0),
+        }
+    }
+}
+
+/// Rows of another matrix, changed in length.
+#[derive(Debug)]
+struct Computed {
+    from: Tensor,
+    rule: Rule,
+}
+
+#[derive(Debug)]
+enum Rule {
+    Multiply(Vec<f32>),
+    Divide(Vec<f64>),
+}
+
+impl RowSource for Computed {
+    #[allow(clippy::cast_possible_truncation)]
+    fn read(&self, row: u64, out: &mut [u8]) {
+        let (mut values, mut raw) = (vec![0.0; out.len() / 4], Vec::new());
+        self.from.rows_f32(row, &mut values, &mut raw);
+        let at = to_len(row);
+        match &self.rule {
+            Rule::Multiply(factors) => {
+                let factor = factors.get(at).copied().unwrap_or(1.0);
+                values.iter_mut().for_each(|v| *v *= factor);
+            }
+            Rule::Divide(lengths) => {
+                let length = lengths.get(at).copied().filter(|l| *l > 0.0).unwrap_or(1.0);
+                values.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
+            }
+        }
+        out.chunks_exact_mut(4).zip(values).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix() -> Tensor {
+        let values = [3f32, 4.0, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0];
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Tensor::stored("m", Encoding::Plain(DType::F32), vec![4, 2], View::owned(bytes))
+    }
+
+    #[test]
+    fn rows_are_chosen_and_put_in_order() {
+        let picked = matrix().pick_rows(vec![3, 0]);
+        assert_eq!(picked.values_f32(0, 4), [-6.0, 8.0, 3.0, 4.0]);
+        assert_eq!(picked.values_f32(1, 2), [8.0, 3.0]);
+        assert_eq!(picked.pick_rows(vec![1]).values_f32(0, 2), [3.0, 4.0]);
+        assert_eq!(matrix().first_rows(1).values_f32(0, 2), [3.0, 4.0]);
+    }
+
+    #[test]
+    fn lengths_are_taken_and_given_back() {
+        let (unit, lengths) = matrix().unit_rows(3);
+        assert_eq!(lengths, [5.0, 0.0, 1.0]);
+        assert_eq!(unit.values_f32(0, 8), [0.6, 0.8, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0]);
+        let bytes = lengths.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let norms = Tensor::stored("n", Encoding::Plain(DType::F32), vec![3], View::owned(bytes));
+        assert_eq!(unit.scale_rows(&norms).values_f32(0, 8), matrix().values_f32(0, 8));
+    }
+}

@@ -1,0 +1,191 @@
+//! Word embeddings in a container: the matrix, the word of each row, the lengths that rows had.
+//!
+//! Readers of word embeddings name the matrix [`MATRIX`] and the lengths [`NORMS`]; words are the
+//! container's vocabulary, and rows behind the words' rows belong to its subwords. What only one
+//! format needs to write the same bytes again stands beside them in tensors named `<format>/…`;
+//! the others leave that out unasked.
+
+use super::{Container, Holds, Loss, Report, Subwords, Tensor, Vocabulary};
+use crate::Error;
+use std::borrow::Cow;
+use weighbridge_codec::DType;
+
+/// The name of the matrix.
+pub const MATRIX: &str = "embeddings";
+/// The name of the lengths that the words' rows had before they were given unit length.
+pub const NORMS: &str = "norms";
+/// The table of a transformer's word embeddings.
+const TABLE: &str = "embeddings.word_embeddings.weight";
+
+/// What of a container is word embeddings.
+#[derive(Clone, Debug)]
+pub struct WordMatrix<'a> {
+    pub matrix: &'a Tensor,
+    pub norms: Option<&'a Tensor>,
+    /// The words of the first rows, where they have any.
+    pub words: Option<Cow<'a, Vocabulary>>,
+    pub subwords: Option<&'a Subwords>,
+}
+
+impl WordMatrix<'_> {
+    pub fn dim(&self) -> u64 {
+        self.matrix.shape.get(1).copied().unwrap_or(0)
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.matrix.shape.first().copied().unwrap_or(0)
+    }
+
+    /// Rows of words; the others belong to subwords.
+    pub fn word_rows(&self) -> u64 {
+        self.rows() - self.subwords.map_or(0, Subwords::rows).min(self.rows())
+    }
+
+    /// The matrix with the lengths that the rows had at first.
+    pub fn original(&self) -> Tensor {
+        match self.norms {
+            Some(norms) => self.matrix.scale_rows(norms),
+            None => self.matrix.clone(),
+        }
+    }
+}
+
+impl Container {
+    /// The word embeddings: the matrix with as many rows as there are words and subwords, or the
+    /// only matrix if there are no words.
+    pub fn word_matrix(&self) -> Result<WordMatrix<'_>, Error> {
+        let words = match &self.vocabulary {
+            Some(vocabulary) => Some(Cow::Borrowed(vocabulary)),
+            None => self.record_words().map(Cow::Owned),
+        };
+        let subwords = self.subwords.as_ref();
+        let behind = subwords.map_or(0, Subwords::rows);
+        let expected = words.as_ref().map(|w| (w.len() as u64).saturating_add(behind));
+        let expected = expected.or(subwords.map(Subwords::rows));
+        let matrices: Vec<_> = self.tensors.iter().filter(|t| is_matrix(t)).collect();
+        let fitting = |t: &&&Tensor| expected.is_none_or(|rows| t.shape[0] == rows);
+        let named = |name: &str| matrices.iter().filter(fitting).find(|t| t.name == name);
+        let mut rest = matrices.iter().filter(fitting);
+        let only = rest.next().filter(|_| rest.next().is_none());
+        let found = named(MATRIX).or_else(|| named(TABLE)).or(only);
+        let Some(matrix) = found.copied() else {
+            let rows = expected.map_or("any".to_owned(), |rows| rows.to_string());
+            let what = format!(
+                "there is no one matrix of {rows} rows among the {} tensors",
+                self.tensors.len()
+            );
+            return Err(Error::refused(what, "word embeddings have a row for each word"));
+        };
+        let count = matrix.shape[0] - behind.min(matrix.shape[0]);
+        let is_norms = |t: &&Tensor| {
+            let right = t.shape == [count] && t.encoding.stored() == DType::F32 && t.has_data();
+            t.name == NORMS && right
+        };
+        let norms = self.tensors.iter().find(is_norms);
+        Ok(WordMatrix { matrix, norms, words, subwords })
+    }
+
+    /// The words that the records of rows give, if each gives one.
+    fn record_words(&self) -> Option<Vocabulary> {
+        #[derive(serde::Deserialize)]
+        struct Record<'a> {
+            #[serde(borrow)]
+            word: Cow<'a, str>,
+        }
+        let items = self.records.as_ref().filter(|r| r.count() > 0)?.items();
+        let word = |item: &&serde_json::value::RawValue| {
+            serde_json::from_str::<Record>(item.get()).ok().map(|r| r.word.into_owned())
+        };
+        let words: Option<Vec<String>> = items.iter().map(word).collect();
+        Some(Vocabulary::from_tokens(words?.iter().map(String::as_str)))
+    }
+
+    /// Forgets the records if all that they say is the words.
+    pub(crate) fn drop_word_records(&mut self) {
+        type Members<'a> = std::collections::HashMap<Cow<'a, str>, serde::de::IgnoredAny>;
+        let alone = |item: &&serde_json::value::RawValue| {
+            let members = serde_json::from_str::<Members>(item.get());
+            members.is_ok_and(|m| m.len() == 1 && m.contains_key("word"))
+        };
+        if self.records.as_ref().is_some_and(|r| r.items().iter().all(alone)) {
+            self.records = None;
+        }
+    }
+
+    /// What of a container that came from a word embedding format another format can take:
+    /// without the rows of subwords it does not know, and for a format of one tensor the matrix
+    /// alone. What is left out is listed.
+    pub(crate) fn narrowed_to(&self, holds: &Holds, report: &mut Report) -> Cow<'_, Container> {
+        let carried = self.tensors.iter().any(|t| t.name == NORMS || self.is_private(&t.name));
+        let cut = self.subwords.is_some() && !holds.subwords;
+        if !cut && !(holds.single && carried) {
+            return Cow::Borrowed(self);
+        }
+        let Ok(WordMatrix { matrix, norms, words, subwords }) = self.word_matrix() else {
+            return Cow::Borrowed(self);
+        };
+        let index = self.tensors.iter().position(|t| std::ptr::eq(t, matrix));
+        let mut narrowed = self.clone();
+        let mut changed = matrix.clone();
+        if let Some(subwords) = subwords.filter(|_| cut) {
+            report.lose(
+                format!("subwords with {} rows", subwords.rows()),
+                "the format has no place for how unknown words are made of parts",
+            );
+            narrowed.subwords = None;
+            if let Some(words) = words {
+                changed = changed.first_rows(words.len() as u64);
+            }
+        }
+        let lengths = narrowed.tensors.iter().find(|t| t.name == NORMS).cloned();
+        if let (Some(lengths), true) = (lengths.filter(|_| norms.is_some()), holds.single) {
+            // Files of rows have unit vectors, other arrays the original ones.
+            if holds.records {
+                report.lose("the lengths of the rows", "the format holds unit vectors");
+            } else {
+                changed = changed.scale_rows(&lengths);
+            }
+        }
+        if let Some(slot) = index.and_then(|i| narrowed.tensors.get_mut(i)) {
+            *slot = changed;
+        }
+        if holds.single {
+            narrowed.tensors.retain(|t| t.name != NORMS || norms.is_none());
+            report.ignored.extend(narrowed.drop_private());
+        }
+        Cow::Owned(narrowed)
+    }
+
+    /// Removes the tensors that only the format of the source needs, and names them.
+    fn drop_private(&mut self) -> Vec<String> {
+        let tensors = std::mem::take(&mut self.tensors);
+        let (private, kept): (Vec<_>, _) =
+            tensors.into_iter().partition(|t| self.is_private(&t.name));
+        self.tensors = kept;
+        private.into_iter().map(|t| format!("tensor {:?}", t.name)).collect()
+    }
+
+    /// Whether only the format that the content came from needs a tensor.
+    fn is_private(&self, tensor: &str) -> bool {
+        let format = self.origin.as_ref().map_or(self.format, |o| &o.format);
+        tensor.strip_prefix(format).is_some_and(|rest| !format.is_empty() && rest.starts_with('/'))
+    }
+}
+
+/// What a writer of word embeddings can't keep of everything else that a container has.
+pub(crate) fn lose_others(container: &Container, taken: &WordMatrix, report: &mut Report) {
+    for tensor in &container.tensors {
+        let used = std::ptr::eq(tensor, taken.matrix)
+            || taken.norms.is_some_and(|norms| std::ptr::eq(tensor, norms));
+        if container.is_private(&tensor.name) {
+            report.ignored.push(format!("tensor {:?}", tensor.name));
+        } else if !used {
+            let why = "the format holds one matrix with a word for each row".to_owned();
+            report.losses.push(Loss { what: format!("tensor {:?}", tensor.name), why });
+        }
+    }
+}
+
+fn is_matrix(tensor: &Tensor) -> bool {
+    tensor.shape.len() == 2 && tensor.has_data() && tensor.encoding.stored() != DType::C64
+}
