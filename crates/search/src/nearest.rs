@@ -9,7 +9,7 @@ use weighbridge_codec::dot;
 
 /// How many values of rows are taken at a time: they fit the second cache of a core, so that
 /// decoded rows are still there when they are multiplied.
-const BLOCK: usize = 1 << 15;
+const BLOCK: usize = 1 << 16;
 
 /// How many products are kept at a time: as above.
 const PRODUCTS: usize = 1 << 15;

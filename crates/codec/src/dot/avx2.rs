@@ -1,6 +1,6 @@
 //! Products with AVX2 and FMA: the eight sums of a pair are one register.
 
-use super::scalar::{LANES, filled};
+use super::scalar::LANES;
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
 
@@ -8,19 +8,16 @@ use std::sync::LazyLock;
 pub(super) static AVAILABLE: LazyLock<bool> =
     LazyLock::new(|| is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"));
 
-/// How many values further memory is asked for in a sweep with few queries, which waits for memory
-/// more than it computes. The processor's own reading ahead stops at the end of each page.
-const AHEAD: usize = 1024;
-
 /// See [`super::scalar::tile`].
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
     rows: &[f32],
     queries: &[f32],
     dim: usize,
+    stride: usize,
 ) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
     // What is read below stays within these lengths.
-    let (rows, queries) = (&rows[..ROWS * dim], &queries[..QUERIES * dim]);
+    let (rows, queries) = (&rows[..(ROWS - 1) * stride + dim], &queries[..QUERIES * dim]);
     let mut sums = [[_mm256_setzero_ps(); ROWS]; QUERIES];
     let mut squares = [_mm256_setzero_ps(); ROWS];
     let whole = dim - dim % LANES;
@@ -33,15 +30,7 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
         }
         for r in 0..ROWS {
             // SAFETY: as above, for rows.
-            let row = unsafe { _mm256_loadu_ps(rows.as_ptr().add(r * dim + at)) };
-            if QUERIES < 2 && at % (2 * LANES) == 0 {
-                let ahead = rows.as_ptr().wrapping_add(r * dim + at + AHEAD);
-                // SAFETY: nothing is read or written, whatever the address.
-                #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
-                unsafe {
-                    _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
-                }
-            }
+            let row = unsafe { _mm256_loadu_ps(rows.as_ptr().add(r * stride + at)) };
             for q in 0..QUERIES {
                 sums[q][r] = _mm256_fmadd_ps(row, query[q], sums[q][r]);
             }
@@ -52,10 +41,15 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
         at += LANES;
     }
     if whole < dim {
-        let rest = |all: &[f32], i: usize| load(&filled(&all[i * dim + whole..(i + 1) * dim]));
-        let query: [__m256; QUERIES] = std::array::from_fn(|q| rest(queries, q));
+        let mask = first(dim - whole);
+        let mut query = [_mm256_setzero_ps(); QUERIES];
+        for (q, query) in query.iter_mut().enumerate() {
+            // SAFETY: only what the mask shows is read, the last values of a query.
+            *query = unsafe { _mm256_maskload_ps(queries.as_ptr().add(q * dim + whole), mask) };
+        }
         for r in 0..ROWS {
-            let row = rest(rows, r);
+            // SAFETY: as above, for rows.
+            let row = unsafe { _mm256_maskload_ps(rows.as_ptr().add(r * stride + whole), mask) };
             for q in 0..QUERIES {
                 sums[q][r] = _mm256_fmadd_ps(row, query[q], sums[q][r]);
             }
@@ -67,19 +61,36 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
     (sums.map(|sums| totals(sums)), totals(squares))
 }
 
+/// A mask that shows the first `n` lanes.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn load(values: &[f32; LANES]) -> __m256 {
-    // SAFETY: there are eight values.
-    unsafe { _mm256_loadu_ps(values.as_ptr()) }
+fn first(n: usize) -> __m256i {
+    // Read rather than made: filling an array would be a call for every tile.
+    const SHOWN: [i32; 2 * LANES] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mask = &SHOWN[LANES - n..][..LANES];
+    // SAFETY: there are eight integers.
+    unsafe { _mm256_loadu_si256(mask.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn totals<const N: usize>(sums: [__m256; N]) -> [f32; N] {
-    sums.map(|sum| {
-        let four = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum));
+    let four = |sum| _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum));
+    let mut totals = [0.0; N];
+    if N == 4 {
+        // Four totals at once: the lanes of one register each become lanes of all.
+        let (a, b, c, d) = (four(sums[0]), four(sums[1]), four(sums[2]), four(sums[3]));
+        let ab = _mm_add_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+        let cd = _mm_add_ps(_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+        let all = _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
+        // SAFETY: there is room for four values.
+        unsafe { _mm_storeu_ps(totals.as_mut_ptr(), all) };
+        return totals;
+    }
+    for (total, sum) in totals.iter_mut().zip(sums) {
+        let four = four(sum);
         let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-        _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
-    })
+        *total = _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    }
+    totals
 }

@@ -15,9 +15,10 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
     rows: &[f32],
     queries: &[f32],
     dim: usize,
+    stride: usize,
 ) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
     // What is read below stays within these lengths.
-    let (rows, queries) = (&rows[..ROWS * dim], &queries[..QUERIES * dim]);
+    let (rows, queries) = (&rows[..(ROWS - 1) * stride + dim], &queries[..QUERIES * dim]);
     let mut sums = [[[vdupq_n_f32(0.0); 2]; ROWS]; QUERIES];
     let mut squares = [[vdupq_n_f32(0.0); 2]; ROWS];
     let whole = dim - dim % LANES;
@@ -30,7 +31,7 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
         }
         for r in 0..ROWS {
             // SAFETY: as above, for rows.
-            let row = unsafe { load(rows.as_ptr().add(r * dim + at)) };
+            let row = unsafe { load(rows.as_ptr().add(r * stride + at)) };
             for q in 0..QUERIES {
                 sums[q][r] = step(sums[q][r], row, query[q]);
             }
@@ -41,14 +42,14 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
         at += LANES;
     }
     if whole < dim {
-        let rest = |all: &[f32], i: usize| {
-            let values = filled(&all[i * dim + whole..(i + 1) * dim]);
+        let rest = |all: &[f32], start: usize| {
+            let values = filled(&all[start + whole..start + dim]);
             // SAFETY: there are eight values.
             unsafe { load(values.as_ptr()) }
         };
-        let query: [Eight; QUERIES] = std::array::from_fn(|q| rest(queries, q));
+        let query: [Eight; QUERIES] = std::array::from_fn(|q| rest(queries, q * dim));
         for r in 0..ROWS {
-            let row = rest(rows, r);
+            let row = rest(rows, r * stride);
             for q in 0..QUERIES {
                 sums[q][r] = step(sums[q][r], row, query[q]);
             }

@@ -3,14 +3,16 @@
 /// How many running sums there are.
 pub(super) const LANES: usize = 8;
 
-/// Each row with each query, and the squared lengths of the rows if `SQUARES`. Value `i` goes into
-/// the sum `i % 8` by one fused step; vectors are filled up with zeros to whole eights.
+/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins `stride`
+/// values behind the one before, a query right behind it. Value `i` goes into the sum `i % 8` by one
+/// fused step; vectors are filled up with zeros to whole eights.
 pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
     rows: &[f32],
     queries: &[f32],
     dim: usize,
+    stride: usize,
 ) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
-    let row = |r: usize| &rows[r * dim..][..dim];
+    let row = |r: usize| &rows[r * stride..][..dim];
     let query = |q: usize| &queries[q * dim..][..dim];
     (
         std::array::from_fn(|q| std::array::from_fn(|r| dot(row(r), query(q)))),
@@ -35,11 +37,10 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     total(sums)
 }
 
-/// The values, and zeros behind them.
+/// At most eight values, and zeros behind them. So few are faster one by one than by a call that
+/// copies memory.
 pub(super) fn filled(values: &[f32]) -> [f32; LANES] {
-    let mut all = [0.0; LANES];
-    all[..values.len()].copy_from_slice(values);
-    all
+    std::array::from_fn(|i| values.get(i).copied().unwrap_or(0.0))
 }
 
 fn total(s: [f32; LANES]) -> f32 {

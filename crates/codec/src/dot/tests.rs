@@ -43,7 +43,7 @@ fn every_length_gives_the_bits_of_the_definition() {
             let b = random.floats(dim + offset);
             let (a, b) = (&a[offset..], &b[offset..]);
             let expected = definition(a, b);
-            let plain = scalar::tile::<1, 1, true>(a, b, dim);
+            let plain = scalar::tile::<1, 1, true>(a, b, dim, dim);
             assert!(same(&[plain.0[0][0], plain.1[0]], &[expected, definition(a, a)]), "{dim}");
             assert!(same(&[dot(a, b)], &[expected]), "{dim}");
         }
