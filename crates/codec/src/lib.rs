@@ -9,6 +9,7 @@
 //! * [`block`]: block quantization, the methods of MCF.
 //! * [`dot`]: products of rows of floats with vectors.
 //! * [`integer`]: whole tensors as integers with one scale.
+//! * [`product`]: product quantization, the codes of word embeddings.
 
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
@@ -21,6 +22,8 @@ mod dtype;
 pub mod element;
 pub mod integer;
 pub mod minifloat;
+#[allow(unsafe_code)]
+pub mod product;
 #[allow(unsafe_code)]
 pub mod scan;
 

@@ -1,0 +1,181 @@
+//! Making a codebook for rows.
+
+use super::lloyd::{Blocks, Shape};
+use super::random::Random;
+use super::{Codebook, lloyd, mean, rotation};
+use std::fmt;
+
+/// How to make a codebook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// Parts of a row, which become a byte each.
+    pub parts: usize,
+    /// Centroids of a part, 1 to 256.
+    pub centroids: usize,
+    /// Rounds of k-means. The first ones look at some of the rows, the last ones at all.
+    pub iterations: usize,
+    /// Other seeds give other codebooks, about as good.
+    pub seed: u64,
+    /// Whether to look for a rotation of the rows (optimized product quantization).
+    pub rotate: bool,
+    /// Rounds of looking for the rotation.
+    pub rotations: usize,
+}
+
+impl Training {
+    /// The usual training of bytes: 256 centroids for each part.
+    pub fn new(parts: usize) -> Training {
+        Training { parts, centroids: 256, iterations: 25, seed: 1, rotate: false, rotations: 30 }
+    }
+
+    /// A codebook for rows of `dim` values, of which all are looked at: give a sample of very many.
+    /// It is the same for the same rows and settings however many threads there are. `progress` is
+    /// told the done share of the work.
+    pub fn train(
+        &self,
+        rows: &[f32],
+        dim: usize,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Codebook, TrainingError> {
+        let shape = self.shape(rows, dim)?;
+        if rows.len() / dim <= self.centroids {
+            return Ok(self.of_few(rows, shape));
+        }
+        let random = Random::new(self.seed);
+        let order = random.fork(usize::MAX).permutation(rows.len() / dim);
+        // Distances and rotations do not care about where zero is, but rounding does.
+        let offset = mean(rows, dim);
+        let mut blocks = Blocks::gather(rows, dim, &order, &offset);
+        let mut values = Vec::new();
+        let mut columns = None;
+        let mut share = 0.0;
+        if self.rotate && self.parts > 1 {
+            share = 0.9;
+            let found = rotation::find(&blocks, shape, self.rotations, &random, &mut |done| {
+                progress(share * done);
+            });
+            blocks.rotate(&found.columns);
+            columns = Some(found.columns);
+            values = found.centroids;
+        }
+        let warm = !values.is_empty();
+        if !warm {
+            values = lloyd::start(blocks.first(usize::MAX), shape, &random);
+        }
+        for round in 0..self.iterations {
+            let rows = rows_of_round(round, self.iterations, warm, &blocks, shape);
+            let random = random.fork(round + 1);
+            let last = round + 1 == self.iterations;
+            let changed = lloyd::step(blocks.first(rows), shape, &mut values, &random, last);
+            progress(share + (1.0 - share) * (round + 1) as f64 / self.iterations as f64);
+            if !changed && rows >= blocks.rows() {
+                break;
+            }
+        }
+        let offset = match &columns {
+            Some(columns) => columns.chunks_exact(dim).map(|column| dot(&offset, column)).collect(),
+            None => offset,
+        };
+        for (part, offset) in
+            values.chunks_exact_mut(shape.table()).zip(offset.chunks_exact(shape.width()))
+        {
+            for centroid in part.chunks_exact_mut(shape.width()) {
+                centroid.iter_mut().zip(offset).for_each(|(value, offset)| *value += offset);
+            }
+        }
+        let projection = columns.map(|columns| super::linear::transposed(&columns, dim));
+        Ok(self.codebook(values, projection, dim))
+    }
+
+    fn shape(&self, rows: &[f32], dim: usize) -> Result<Shape, TrainingError> {
+        let Training { parts, centroids, .. } = *self;
+        if !(1..=256).contains(&centroids) {
+            return Err(TrainingError::Centroids { centroids });
+        }
+        if dim == 0 || parts == 0 || !dim.is_multiple_of(parts) {
+            return Err(TrainingError::Parts { parts, dim });
+        }
+        if rows.is_empty() || !rows.len().is_multiple_of(dim) {
+            return Err(TrainingError::Rows { values: rows.len(), dim });
+        }
+        // Sums of squares of larger ones might not be finite.
+        let limit = 1e15;
+        if let Some(i) = rows.iter().position(|v| v.is_nan() || v.abs() > limit) {
+            return Err(TrainingError::Value { row: i / dim, column: i % dim, value: rows[i] });
+        }
+        Ok(Shape { dim, parts, centroids })
+    }
+
+    /// Rows that need not be told apart: each part of each is a centroid, again and again until
+    /// there are enough.
+    fn of_few(&self, rows: &[f32], shape: Shape) -> Codebook {
+        let width = shape.width();
+        let mut values = Vec::with_capacity(shape.dim * shape.centroids);
+        for part in 0..shape.parts {
+            for row in rows.chunks_exact(shape.dim).cycle().take(shape.centroids) {
+                values.extend_from_slice(&row[part * width..][..width]);
+            }
+        }
+        self.codebook(values, None, shape.dim)
+    }
+
+    fn codebook(&self, values: Vec<f32>, projection: Option<Vec<f32>>, dim: usize) -> Codebook {
+        // Who asked for a rotation gets one, if only that which turns nothing.
+        let projection = projection.or_else(|| self.rotate.then(|| super::linear::identity(dim)));
+        Codebook { dim, parts: self.parts, centroids: self.centroids, values, projection }
+    }
+}
+
+/// How many rows a round looks at. Early rounds move centroids a lot whatever rows they see, so few
+/// are enough: their cost is little, and the result is that of looking at all rows always.
+fn rows_of_round(round: usize, rounds: usize, warm: bool, blocks: &Blocks, shape: Shape) -> usize {
+    let left = rounds - round;
+    let each = if warm { 256 } else { 64 };
+    if left <= rounds.div_ceil(5) {
+        blocks.rows()
+    } else if left <= rounds.div_ceil(2) {
+        shape.centroids * each * 2
+    } else {
+        shape.centroids * each
+    }
+}
+
+/// Why there is no codebook.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TrainingError {
+    /// A byte can tell 1 to 256 centroids apart.
+    Centroids { centroids: usize },
+    /// Rows can't be cut into parts of the same length.
+    Parts { parts: usize, dim: usize },
+    /// There are no rows, or not whole ones.
+    Rows { values: usize, dim: usize },
+    /// A value that is NaN, infinite, or too large to be squared.
+    Value { row: usize, column: usize, value: f32 },
+}
+
+impl fmt::Display for TrainingError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            TrainingError::Centroids { centroids } => {
+                write!(f, "{centroids} centroids: a code of a byte is for 1 to 256")
+            }
+            TrainingError::Parts { parts, dim } => {
+                write!(f, "rows of {dim} values can't be cut into {parts} parts of the same length")
+            }
+            TrainingError::Rows { values: 0, .. } => write!(f, "no rows to learn from"),
+            TrainingError::Rows { values, dim } => {
+                write!(f, "{values} values are not whole rows of {dim}")
+            }
+            TrainingError::Value { row, column, value } => {
+                write!(f, "row {row} has {value} at {column}: it can't be learnt from")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TrainingError {}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
