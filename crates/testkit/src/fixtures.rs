@@ -1,5 +1,6 @@
 //! A few small valid files of every format in the table, made by planning sample containers.
 
+use crate::words;
 use std::sync::Arc;
 use weighbridge::codec::block::{Encoder, Layout, Method, Recipe};
 use weighbridge::codec::{DType, Scalar, element};
@@ -24,6 +25,8 @@ pub struct Fixture {
     pub main: Vec<u8>,
     pub beside: Vec<(String, Vec<u8>)>,
     pub is_folder: bool,
+    /// Written only when asked for: what was read is written in the usual layout.
+    pub unusual: bool,
 }
 
 impl Fixture {
@@ -60,6 +63,7 @@ impl Fixture {
             main: Vec::new(),
             beside: Vec::new(),
             is_folder: plan.is_folder,
+            unusual: false,
         };
         for (name, bytes) in files {
             match name {
@@ -75,17 +79,26 @@ impl Fixture {
 /// Fixtures of every format in the table: each sample that the format can hold, whatever it loses.
 /// Formats that are only read have theirs made by hand.
 pub fn fixtures() -> Vec<Fixture> {
-    let samples: [(&str, Container); 5] = [
+    let mut samples: Vec<(&str, Container)> = vec![
         ("model", samples::tiny_model()),
         ("rows", samples::unit_vectors()),
         ("rich", rich_container()),
         ("scaled", scaled_container()),
         ("blocks", blocks_container()),
+        ("words", samples::word_embeddings()),
     ];
+    let variants = words::variants();
+    samples.extend(variants.iter().cloned());
     let mut list = Vec::new();
     for format in table().iter().filter(|f| f.info().writes) {
         let info = format.info();
         for (content, sample) in &samples {
+            // Elsewhere they would be cut down to words, which there are already, or be carried.
+            let of_words = info.holds.subwords && info.holds.rank.1 == 2;
+            let is_variant = variants.iter().any(|(name, _)| name == content);
+            if is_variant && !of_words {
+                continue;
+            }
             let mut sample = sample.clone();
             sample.format = info.id;
             let Ok(plan) = format.plan(&sample, &Options::default()) else { continue };
@@ -94,17 +107,29 @@ pub fn fixtures() -> Vec<Fixture> {
             );
         }
     }
-    list.push(stream_layout());
+    list.push(other_layout("embd", "stream", samples::tiny_model(), ("layout", "stream")));
+    let draft =
+        |content, sample| other_layout("finalfusion", content, sample, ("dialect", "draft"));
+    list.push(draft("draft", samples::word_embeddings()));
+    list.push(draft("draft buckets", words::buckets()));
+    list.push(draft("draft product", words::product(false)));
     list.push(model_folder());
     list
 }
 
-/// The second layout of EMBD.
-fn stream_layout() -> Fixture {
-    let format = table().iter().find(|f| f.info().id == "embd").expect("EMBD is in the table");
-    let options = Options::default().with("layout", "stream");
-    let plan = format.plan(&samples::tiny_model(), &options).expect("the model fits");
-    Fixture::from_plan(format.info(), "stream", &plan).expect("a planned sample is written")
+/// A layout that a format writes only when it is asked to.
+fn other_layout(
+    format: &str,
+    content: &'static str,
+    mut sample: Container,
+    (option, value): (&'static str, &str),
+) -> Fixture {
+    let format = table().iter().find(|f| f.info().id == format).expect("it is in the table");
+    sample.format = format.info().id;
+    let options = Options::default().with(option, value);
+    let plan = format.plan(&sample, &options).expect("the sample fits");
+    let made = Fixture::from_plan(format.info(), content, &plan);
+    Fixture { unusual: true, ..made.expect("a planned sample is written") }
 }
 
 /// A Hugging Face directory with the tiny model.
@@ -118,6 +143,7 @@ fn model_folder() -> Fixture {
         main: Vec::new(),
         beside,
         is_folder: true,
+        unusual: false,
     }
 }
 

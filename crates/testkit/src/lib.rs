@@ -9,6 +9,7 @@ mod embd;
 mod faults;
 mod fixtures;
 mod mutants;
+mod words;
 
 pub use compare::{same_values, values};
 pub use conformance::conformance;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use weighbridge_codec::DType;
-use weighbridge_format::model::{Records, Value};
+use weighbridge_format::model::{MATRIX, NORMS, Records, Value};
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Encoding, Error, Options, Tensor, View, Vocabulary, find};
 
@@ -75,6 +75,54 @@ pub fn unit_vectors() -> Container {
     Container {
         tensors: vec![f32_tensor("embeddings", vec![ROWS, DIM], values.into_iter())],
         records: records.ok(),
+        ..Container::default()
+    }
+}
+
+/// Word embeddings: what some words have to do with some topics, with the lengths that the vectors
+/// had before they were given unit length. Words with a space and in other scripts are among them.
+pub fn word_embeddings() -> Container {
+    // A digit says how much a word has of a topic: people, male, female, power, vehicle, big, food,
+    // plant, town, weight.
+    const WORDS: [(&str, &str); 20] = [
+        ("man", "9900010000"),
+        ("woman", "9090010000"),
+        ("king", "9909020000"),
+        ("queen", "9099020000"),
+        ("boy", "9800000000"),
+        ("girl", "9080000000"),
+        ("truck", "0000970002"),
+        ("lorry", "0000980003"),
+        ("car", "1000930001"),
+        ("bicycle", "2000900000"),
+        ("wheat", "0000005901"),
+        ("grain", "0000006802"),
+        ("corn", "0000007800"),
+        ("bread", "1000009300"),
+        ("scale", "0000020009"),
+        ("weighbridge", "0000450029"),
+        ("new york", "2001080090"),
+        ("東京", "2001090090"),
+        ("Tübingen", "2000020290"),
+        ("straße", "0000500060"),
+    ];
+    let (mut values, mut norms) = (Vec::new(), Vec::new());
+    for (row, (_, topics)) in WORDS.iter().enumerate() {
+        let noise = |i: usize| wave((row * 10 + i) as u64) / 2.0;
+        let topic = |(i, digit): (usize, u8)| f32::from(digit - b'0') / 4.0 + noise(i);
+        let raw: Vec<f32> = topics.bytes().enumerate().map(topic).collect();
+        let norm = raw.iter().map(|v| v * v).sum::<f32>().sqrt();
+        values.extend(raw.iter().map(|v| v / norm));
+        norms.push(norm);
+    }
+    let rows = WORDS.len() as u64;
+    Container {
+        metadata: vec![("description".to_owned(), Value::Text("a few made-up words".to_owned()))],
+        tensors: vec![
+            f32_tensor(MATRIX, vec![rows, 10], values.into_iter()),
+            f32_tensor(NORMS, vec![rows], norms.into_iter()),
+        ],
+        vocabulary: Some(Vocabulary::from_tokens(WORDS.map(|(word, _)| word))),
         ..Container::default()
     }
 }

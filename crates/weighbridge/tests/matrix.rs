@@ -1,6 +1,6 @@
 //! Round trips and the conversion matrix, for every format in the table.
 
-use weighbridge::model::Keeps;
+use weighbridge::model::{Keeps, NORMS, WordMatrix};
 use weighbridge::wire::Findings;
 use weighbridge::{Container, Error, Format, Options, find, open_with, table};
 use weighbridge_testkit::{Fixture, fixtures, same_values};
@@ -55,7 +55,7 @@ fn writing_what_was_read_gives_the_same_bytes() {
     let mut visited = 0;
     for fixture in fixtures() {
         let format = find(fixture.format).unwrap();
-        if !format.info().writes || fixture.content == "stream" {
+        if !format.info().writes || fixture.unusual {
             continue;
         }
         let again = write(&open(&fixture), format, fixture.content, &Options::default()).unwrap();
@@ -72,7 +72,7 @@ fn safetensors_is_a_lossless_hub() {
     let mut visited = 0;
     for fixture in fixtures() {
         let format = find(fixture.format).unwrap();
-        if !format.info().writes || fixture.content == "stream" {
+        if !format.info().writes || fixture.unusual {
             continue;
         }
         for options in [Options::default(), Options::default().with("keep-codes", "true")] {
@@ -118,6 +118,16 @@ fn conversion_matrix() {
     assert!(converted >= 30 && refused >= 5, "{converted} {refused}");
 }
 
+/// The vectors of the words are the same up to rounding, with the lengths that they had at first
+/// unless those were lost.
+fn same_vectors(a: &WordMatrix, b: &WordMatrix, unit: bool) -> bool {
+    let (rows, dim) = (a.rows().min(b.rows()), a.dim());
+    let count = usize::try_from(rows * dim).unwrap();
+    let vectors = |w: &WordMatrix| if unit { w.matrix.clone() } else { w.original() };
+    let (x, y) = (vectors(a).values_f32(0, count), vectors(b).values_f32(0, count));
+    dim == b.dim() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() <= 1e-6 * x.abs().max(1.0))
+}
+
 /// Whatever is missing on the other side is listed, and nothing else is.
 fn check_report(
     source: &Container,
@@ -130,20 +140,35 @@ fn check_report(
     let lost = |what: &str| report.losses.iter().any(|l| l.what == what);
     let left_out =
         |name: &str| lost(name) || report.ignored.iter().any(|i| name.ends_with(i.as_str()));
+    // Formats of words have the one matrix, whatever its name was, and may keep lengths apart.
+    let (sent, got) = (source.word_matrix().ok(), target.word_matrix().ok());
+    let unit = lost("the lengths of the rows");
+    let same_vectors =
+        sent.as_ref().zip(got.as_ref()).is_some_and(|(a, b)| same_vectors(a, b, unit));
     for (i, tensor) in source.tensors.iter().enumerate() {
-        let arrived =
-            if info.holds.single { target.tensors.get(i) } else { target.tensor(&tensor.name) };
+        let is_matrix = sent.as_ref().is_some_and(|w| std::ptr::eq(w.matrix, tensor));
+        let is_norms = tensor.name == NORMS && info.id != source.format;
+        let by_name = target.tensor(&tensor.name);
+        let arrived = if info.holds.single { target.tensors.get(i) } else { by_name };
+        let arrived = arrived.or_else(|| got.as_ref().filter(|_| is_matrix).map(|w| w.matrix));
         match arrived {
             Some(arrived) => {
                 let precise = !lost(&format!("precision of tensor {:?}", tensor.name));
-                assert_eq!(same_values(tensor, arrived), precise, "{about}: {}", tensor.name);
+                let same = same_values(tensor, arrived) || (is_matrix && same_vectors);
+                assert_eq!(same, precise, "{about}: {}", tensor.name);
             }
             None => assert!(
-                left_out(&format!("tensor {:?}", tensor.name)),
+                left_out(&format!("tensor {:?}", tensor.name))
+                    || is_norms && (same_vectors || unit),
                 "{about}: {} is gone",
                 tensor.name
             ),
         }
+    }
+    if let Some(subwords) = &source.subwords {
+        let whole = target.subwords.as_ref().is_some_and(|s| s.same_as(subwords));
+        let named = lost(&format!("subwords with {} rows", subwords.rows()));
+        assert_ne!(whole, named, "{about}: subwords");
     }
     for (key, value) in &source.metadata {
         let arrived = target.metadata.iter().find(|(k, _)| k == key).map(|(_, v)| v);
@@ -162,8 +187,13 @@ fn check_report(
         assert_ne!(whole, lost(&format!("size variable {name} := {value}")), "{about}: {name}");
     }
     if let Some(v) = &source.vocabulary {
-        let same =
-            |w: &weighbridge::Vocabulary| v.tokens().eq(w.tokens()) && v.special == w.special;
+        let same = |w: &weighbridge::Vocabulary| {
+            // Where special tokens have no place of their own, their texts give them away.
+            let mut by_text = w.clone();
+            by_text.find_special();
+            let special = [&w.special, &by_text.special].contains(&&v.special);
+            v.tokens().eq(w.tokens()) && (special || lost("the special tokens of the vocabulary"))
+        };
         let whole = target.vocabulary.as_ref().is_some_and(same) || target.records.is_some();
         assert_ne!(
             whole,
@@ -184,7 +214,12 @@ fn check_report(
         let texts = |r: &weighbridge::model::Records| {
             r.items().iter().map(|i| i.get().to_owned()).collect::<Vec<_>>()
         };
-        let whole = target.records.as_ref().is_some_and(|s| texts(s) == texts(r));
+        // Records that only say the word became the vocabulary.
+        let words = sent.as_ref().and_then(|w| w.words.as_ref()).zip(target.vocabulary.as_ref());
+        let became_words = words.is_some_and(|(a, b)| a.tokens().eq(b.tokens()))
+            && texts(r).iter().all(|t| t.starts_with("{\"word\": ") && !t.contains(','));
+        let arrived = target.records.as_ref().is_some_and(|s| texts(s) == texts(r));
+        let whole = arrived || became_words;
         assert_ne!(whole, lost(&format!("{} row records", r.count())), "{about}: records");
     }
 }

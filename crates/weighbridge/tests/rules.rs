@@ -90,9 +90,16 @@ fn binary_files() -> Vec<Made> {
     oinf[symmetric.unwrap()] = 2;
     let mut safetensors = 3u64.to_le_bytes().to_vec();
     safetensors.extend_from_slice(b"{ }");
+    let words = fixture("finalfusion", "words");
+    let longer = [&words.main[..], b"x"].concat();
+    let mut negative = words.main.clone();
+    // The sign of the last norm.
+    *negative.last_mut().unwrap() |= 0x80;
     let mcf = fixture("mcf", "model");
     let cut = mcf.main[..20].to_vec();
     vec![
+        made("FIFU-08", words.with_main(longer)),
+        made("FIFU-24", words.with_main(negative)),
         made("MCF-01", mcf.with_main(cut)),
         made("EMBD-15", embd.with_main(twice)),
         made("EMBD-26", embd.with_main(shifted)),

@@ -30,8 +30,12 @@ impl Index {
         for start in (0..count).step_by(TOGETHER) {
             let some = start..(start + TOGETHER).min(count);
             let hash = |id: usize| index.hasher.hash_one(token(id));
-            let hashes: Vec<u64> =
-                some.clone().into_par_iter().with_min_len(4096).map(hash).collect();
+            // Fewer are done sooner than other threads wake up.
+            let hashes: Vec<u64> = if some.len() < 4096 {
+                some.clone().map(hash).collect()
+            } else {
+                some.clone().into_par_iter().with_min_len(4096).map(hash).collect()
+            };
             let needed = 2 * (index.used + some.len());
             if index.slots.len() < needed {
                 index.grow(needed, &token);
