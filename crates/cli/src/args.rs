@@ -141,6 +141,12 @@ pub(crate) struct Convert {
     /// Set a metadata text (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
+    /// A file with a word for each row, one a line
+    #[arg(long, value_name = "FILE")]
+    pub words: Option<PathBuf>,
+    /// Give subwords in buckets names and rows of their own; buckets without a word are left out
+    #[arg(long)]
+    pub explicit: bool,
     /// Print the plan, the sizes and the losses without writing
     #[arg(long)]
     pub dry_run: bool,

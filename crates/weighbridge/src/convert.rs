@@ -1,5 +1,6 @@
 //! From one format to another, with every loss known before a byte is written.
 
+use crate::words::{give_words, to_explicit};
 use std::path::{Path, PathBuf};
 use weighbridge_format::model::{Plan, Value};
 use weighbridge_format::sink::{self, Progress, RealFiles};
@@ -18,6 +19,10 @@ pub struct Request {
     pub rename: Vec<(String, String)>,
     /// Metadata texts to set.
     pub set: Vec<(String, String)>,
+    /// A file with a word for each row, one a line.
+    pub words: Option<PathBuf>,
+    /// Give n-grams in buckets names and rows of their own.
+    pub explicit: bool,
     /// Options of the formats, and `dtype` and `from`.
     pub options: Options,
     pub allow_loss: bool,
@@ -204,6 +209,12 @@ fn transform(container: &mut Container, request: &Request) -> Result<(), Error> 
     }
     for (key, value) in &request.set {
         container.set_text(key, value.clone());
+    }
+    if let Some(words) = &request.words {
+        give_words(container, words)?;
+    }
+    if request.explicit {
+        to_explicit(container)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! * [`verify()`] it against every rule of its format;
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
+//! * [`Embeddings`]: words to vectors, and to their neighbours;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
 //!
 //! ```no_run
@@ -27,6 +28,7 @@ pub mod samples;
 mod stats;
 mod summary;
 mod verify;
+pub mod words;
 
 pub use convert::{Conversion, Request, convert, pattern};
 pub use diff::{Difference, TensorDifference, ValueDifference, diff};
@@ -39,6 +41,8 @@ pub use weighbridge_format::{
     Container, Encoding, Error, Finding, Findings, Format, FormatInfo, Input, OptionSpec, Options,
     Severity, Tensor, View, Vocabulary, check, find, model, sink, source, table, wire,
 };
+pub use weighbridge_search as search;
+pub use words::{Embeddings, Lookup};
 
 pub use weighbridge_format::open as open_with;
 

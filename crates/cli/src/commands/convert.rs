@@ -14,6 +14,8 @@ pub(super) fn run(args: &Convert, options: Options) -> Result<ExitCode, Error> {
         exclude: args.exclude.clone(),
         rename: args.rename.clone(),
         set: args.set.clone(),
+        words: args.words.clone(),
+        explicit: args.explicit,
         options,
         allow_loss: args.allow_loss,
         force: args.force,

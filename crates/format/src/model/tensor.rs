@@ -87,6 +87,14 @@ impl Tensor {
         }
     }
 
+    /// The stored bytes, if they lie together in row-major little-endian order.
+    pub fn plain_view(&self) -> Option<&View> {
+        match &self.data {
+            Data::Stored(view, arrangement) if *arrangement == Arrangement::default() => Some(view),
+            _ => None,
+        }
+    }
+
     /// There are values, not only a type and a shape.
     pub fn has_data(&self) -> bool {
         !matches!(self.data, Data::Declared)

@@ -1,0 +1,125 @@
+//! How well analogies come out: the question file of word2vec.
+
+use super::Embeddings;
+use serde::Serialize;
+use std::path::Path;
+use weighbridge_format::Error;
+use weighbridge_search::Query;
+
+/// Right answers among the questions that could be asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Score {
+    pub correct: u64,
+    pub asked: u64,
+    /// Questions with words that have no vector.
+    pub skipped: u64,
+    /// Share of right answers; `None` when nothing was asked.
+    pub accuracy: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// By section, in the order of the file.
+    pub sections: Vec<Section>,
+    pub total: Score,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Section {
+    pub section: String,
+    #[serde(flatten)]
+    pub score: Score,
+}
+
+/// Questions that are answered together.
+const TOGETHER: usize = 256;
+
+/// Asks every question of a file: `: name` begins a section, other lines have four words, and the
+/// fourth is the right answer. `progress` is told how many lines are done.
+pub fn evaluate(
+    embeddings: &Embeddings,
+    questions: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Evaluation, Error> {
+    let text = std::fs::read(questions).map_err(|e| Error::io(questions, e))?;
+    let text = String::from_utf8(text).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n');
+        bad_line(questions, line.count(), "is not UTF-8")
+    })?;
+    let mut evaluation = Evaluation::default();
+    let mut waiting: Vec<(usize, [&str; 4])> = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if let Some(name) = line.strip_prefix(':') {
+            let section = Section { section: name.trim().to_owned(), score: Score::default() };
+            evaluation.sections.push(section);
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() {
+            continue;
+        }
+        let Ok(question) = <[&str; 4]>::try_from(words) else {
+            return Err(bad_line(questions, i, "does not have four words"));
+        };
+        if evaluation.sections.is_empty() {
+            evaluation.sections.push(Section::default());
+        }
+        waiting.push((evaluation.sections.len() - 1, question));
+        if waiting.len() == TOGETHER {
+            answer(embeddings, &waiting, &mut evaluation.sections)?;
+            progress(waiting.len() as u64);
+            waiting.clear();
+        }
+    }
+    answer(embeddings, &waiting, &mut evaluation.sections)?;
+    progress(waiting.len() as u64);
+    for Section { score, .. } in &mut evaluation.sections {
+        score.finish();
+        evaluation.total.correct += score.correct;
+        evaluation.total.asked += score.asked;
+        evaluation.total.skipped += score.skipped;
+    }
+    evaluation.total.finish();
+    Ok(evaluation)
+}
+
+fn answer(
+    embeddings: &Embeddings,
+    questions: &[(usize, [&str; 4])],
+    sections: &mut [Section],
+) -> Result<(), Error> {
+    let mut asked = Vec::new();
+    for (section, [a, b, c, right]) in questions {
+        let query = embeddings.find(right).and_then(|right| {
+            let (vector, exclude) = embeddings.analogy_query([a, b, c]).ok()?;
+            Some((*section, right, vector, exclude))
+        });
+        match query {
+            Some(query) => asked.push(query),
+            None => sections[*section].score.skipped += 1,
+        }
+    }
+    let queries: Vec<Query> = asked
+        .iter()
+        .map(|(_, _, vector, exclude)| Query { vector, exclude: exclude.as_slice() })
+        .collect();
+    let found = embeddings.nearest(&queries, 1)?;
+    for ((section, right, ..), hits) in asked.iter().zip(found) {
+        let score = &mut sections[*section].score;
+        score.asked += 1;
+        score.correct += u64::from(hits.first().is_some_and(|hit| hit.row == *right));
+    }
+    Ok(())
+}
+
+impl Score {
+    #[allow(clippy::cast_precision_loss)]
+    fn finish(&mut self) {
+        self.accuracy = (self.asked > 0).then(|| self.correct as f64 / self.asked as f64);
+    }
+}
+
+fn bad_line(path: &Path, index: usize, what: &str) -> Error {
+    let what = format!("{}, line {} {what}", path.display(), index + 1);
+    Error::refused(what, "lines are `: section`, or four words of which the last is the answer")
+}

@@ -1,0 +1,93 @@
+//! From buckets to n-grams by name, and the rows that some words need.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use weighbridge_format::model::{Ngrams, SubwordKind, Subwords, WordMatrix};
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Container, Encoding, Error, Tensor, View, Vocabulary};
+
+/// Gives every n-gram of the words a name and a row of its own number, so that buckets that no word
+/// uses are left out. N-grams that shared a bucket share a row.
+pub fn to_explicit(container: &mut Container) -> Result<(), Error> {
+    let found = container.word_matrix()?;
+    match found.subwords.map(|s| &s.kind) {
+        Some(SubwordKind::Buckets { .. } | SubwordKind::FastText { .. }) => {}
+        Some(SubwordKind::Explicit(_)) => return Ok(()),
+        Some(SubwordKind::Floret { .. }) => {
+            let what = "floret has no words that n-grams could be taken from";
+            return Err(Error::refused(what, "leave out --explicit"));
+        }
+        None => {
+            return Err(Error::refused("the file has no subwords", "leave out --explicit"));
+        }
+    }
+    let all = (0..found.word_rows()).collect();
+    *container = keep_words(container, &found, all);
+    Ok(())
+}
+
+/// The container with only these words, in this order, and the subword rows that they need.
+pub(super) fn keep_words(
+    container: &Container,
+    found: &WordMatrix,
+    mut rows: Vec<u64>,
+) -> Container {
+    let words: Vec<String> = match &found.words {
+        Some(words) => {
+            let word = |row: &u64| words.token(to_len(*row)).unwrap_or_default().into_owned();
+            rows.iter().map(word).collect()
+        }
+        None => Vec::new(),
+    };
+    let norms = found.norms.map(|norms| pick_values(norms, &rows));
+    let mut kept = container.clone();
+    if let Some(subwords) = found.subwords {
+        let (ngrams, used) = named_ngrams(subwords, &words);
+        let behind = found.word_rows();
+        rows.extend(used.into_iter().map(|row| behind + row));
+        kept.subwords = (!ngrams.is_empty()).then(|| Subwords {
+            kind: SubwordKind::Explicit(Arc::new(Ngrams::from_pairs(
+                ngrams.iter().map(|(ngram, row)| (ngram.as_str(), *row)),
+            ))),
+            ..subwords.clone()
+        });
+    }
+    let special = kept.vocabulary.take().map(|v| v.special).unwrap_or_default();
+    let mut vocabulary = Vocabulary::from_tokens(words.iter().map(String::as_str));
+    // Special tokens have other numbers now.
+    if !special.is_empty() {
+        vocabulary.find_special();
+    }
+    kept.vocabulary = Some(vocabulary);
+    kept.records = None;
+    kept.tensors = [Some(found.matrix.pick_rows(rows)), norms].into_iter().flatten().collect();
+    kept
+}
+
+/// The n-grams of words in order of their first appearance with their new rows, and the old rows.
+fn named_ngrams(subwords: &Subwords, words: &[String]) -> (Vec<(String, u64)>, Vec<u64>) {
+    let mut ngrams: Vec<(String, u64)> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    let (mut new_rows, mut used) = (HashMap::new(), Vec::new());
+    for word in words {
+        subwords.for_each_ngram(word, &mut |ngram, row| {
+            let Some(row) = row.filter(|_| !seen.contains(ngram)) else { return };
+            seen.insert(ngram.to_owned());
+            let new = *new_rows.entry(row).or_insert_with(|| {
+                used.push(row);
+                used.len() as u64 - 1
+            });
+            ngrams.push((ngram.to_owned(), new));
+        });
+    }
+    (ngrams, used)
+}
+
+/// Some values of a vector.
+fn pick_values(vector: &Tensor, indices: &[u64]) -> Tensor {
+    let all = vector.values_f32(0, to_len(vector.count()));
+    let value = |i: &u64| all.get(to_len(*i)).copied().unwrap_or(0.0);
+    let bytes = indices.iter().flat_map(|i| value(i).to_le_bytes()).collect();
+    let encoding = Encoding::Plain(weighbridge_codec::DType::F32);
+    Tensor::stored(vector.name.clone(), encoding, vec![indices.len() as u64], View::owned(bytes))
+}

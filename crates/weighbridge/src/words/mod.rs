@@ -1,0 +1,220 @@
+//! Words to vectors and to their neighbours, straight from a file.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), weighbridge::Error> {
+//! let words = weighbridge::Embeddings::open("words.fifu")?;
+//! let vector = words.lookup("truck").expect("it is in the file").vector;
+//! for hit in words.similar("truck", 5)? {
+//!     println!("{} {:.3}", words.word(hit.row), hit.score);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod evaluate;
+mod explicit;
+mod rows;
+mod select;
+
+pub use evaluate::{Evaluation, Score, evaluate};
+pub use explicit::to_explicit;
+pub use rows::TensorRows;
+pub(crate) use select::give_words;
+pub use select::{Selection, read_words, select};
+
+use rows::floats;
+use std::borrow::Cow;
+use std::path::Path;
+use weighbridge_format::model::{Subwords, norm};
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Container, Error, Input, Options, Tensor, Vocabulary, open};
+use weighbridge_search::{Hit, Metric, Query, nearest_within};
+
+/// A matrix of vectors with a word for each row, from a file of any format. The file is mapped, and
+/// only what is asked for is read. Rows without words go by their numbers.
+#[derive(Debug)]
+pub struct Embeddings {
+    matrix: Tensor,
+    words: Option<Vocabulary>,
+    subwords: Option<Subwords>,
+    /// Rows of words; those of subwords are behind them.
+    count: usize,
+    dim: usize,
+    /// Unknown words are made as fastText makes them: its own n-grams, and no unit length.
+    as_fasttext: bool,
+}
+
+/// A word's vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lookup<'a> {
+    /// It is one of the words of the file; else it was made of its parts.
+    pub known: bool,
+    pub vector: Cow<'a, [f32]>,
+}
+
+impl Embeddings {
+    pub fn open(path: impl AsRef<Path>) -> Result<Embeddings, Error> {
+        Embeddings::open_with(path, &Options::default())
+    }
+
+    /// With options of the file's format.
+    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Embeddings, Error> {
+        Embeddings::new(&open(&Input::open(path.as_ref())?, options)?)
+    }
+
+    /// The word embeddings of a container; it is an error when there is no such matrix.
+    pub fn new(container: &Container) -> Result<Embeddings, Error> {
+        let found = container.word_matrix()?;
+        let format = container.origin.as_ref().map_or(container.format, |o| &o.format);
+        if found.dim() == 0 {
+            return Err(Error::refused("the rows have no values", ""));
+        }
+        Ok(Embeddings {
+            count: to_len(found.word_rows()),
+            dim: to_len(found.dim()),
+            matrix: found.matrix.clone(),
+            subwords: found.subwords.cloned(),
+            as_fasttext: format == "fasttext",
+            words: found.words.map(Cow::into_owned),
+        })
+    }
+
+    /// How many words there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many values a vector has.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The row of a word.
+    pub fn find(&self, word: &str) -> Option<usize> {
+        match &self.words {
+            Some(words) => words.find(word),
+            None => word.parse().ok(),
+        }
+        .filter(|&row| row < self.count)
+    }
+
+    /// The word of a row; its number where rows have no words.
+    pub fn word(&self, row: usize) -> Cow<'_, str> {
+        let word = self.words.as_ref().and_then(|words| words.token(row));
+        word.unwrap_or_else(|| Cow::Owned(row.to_string()))
+    }
+
+    /// The values of a row, as they are in the file.
+    pub fn row(&self, row: usize) -> Cow<'_, [f32]> {
+        if let Some(values) = floats(&self.matrix, row, 1, self.dim) {
+            return Cow::Borrowed(values);
+        }
+        let mut values = vec![0.0; self.dim];
+        self.matrix.rows_f32(row as u64, &mut values, &mut Vec::new());
+        Cow::Owned(values)
+    }
+
+    /// The vector of a word: its row, or what its parts make up. `None` when there is neither.
+    pub fn lookup(&self, word: &str) -> Option<Lookup<'_>> {
+        match self.find(word) {
+            Some(row) => Some(Lookup { known: true, vector: self.row(row) }),
+            None => {
+                let vector = Cow::Owned(self.made_of_parts(word)?);
+                Some(Lookup { known: false, vector })
+            }
+        }
+    }
+
+    /// The mean of the rows of a word's n-grams, brought to unit length.
+    fn made_of_parts(&self, word: &str) -> Option<Vec<f32>> {
+        let subwords = self.subwords.as_ref()?;
+        let (mut sums, mut count) = (vec![0f32; self.dim], 0u32);
+        let mut add = |row: u64| {
+            let row = (self.count as u64).checked_add(row).map(to_len);
+            let values = self.row(row.unwrap_or(usize::MAX));
+            sums.iter_mut().zip(values.iter()).for_each(|(sum, v)| *sum += v);
+            count += 1;
+        };
+        if self.as_fasttext {
+            subwords.for_each_fasttext_row(word, &mut add);
+        } else {
+            subwords.for_each_row(word, &mut add);
+        }
+        if count == 0 {
+            return None;
+        }
+        #[allow(clippy::cast_precision_loss)]
+        let by = 1.0 / count as f32;
+        sums.iter_mut().for_each(|v| *v *= by);
+        if !self.as_fasttext {
+            to_unit_length(&mut sums);
+        }
+        Some(sums)
+    }
+
+    /// The words nearest to a word, the nearest first, without the word itself.
+    pub fn similar(&self, word: &str, k: usize) -> Result<Vec<Hit>, Error> {
+        let vector = self.lookup(word).ok_or_else(|| self.unknown(word))?.vector;
+        let exclude: Vec<usize> = self.find(word).into_iter().collect();
+        let query = Query { vector: &vector, exclude: &exclude };
+        Ok(self.nearest(&[query], k)?.swap_remove(0))
+    }
+
+    /// A is to B as C is to what? The words nearest to b - a + c of the unit vectors, without the
+    /// three.
+    pub fn analogy(&self, words: [&str; 3], k: usize) -> Result<Vec<Hit>, Error> {
+        let (vector, exclude) = self.analogy_query(words)?;
+        let query = Query { vector: &vector, exclude: &exclude };
+        Ok(self.nearest(&[query], k)?.swap_remove(0))
+    }
+
+    fn analogy_query(&self, words: [&str; 3]) -> Result<(Vec<f32>, Vec<usize>), Error> {
+        let mut vector = vec![0.0; self.dim];
+        for (word, sign) in words.into_iter().zip([-1.0, 1.0, 1.0]) {
+            let found = self.lookup(word).ok_or_else(|| self.unknown(word))?;
+            let mut unit = found.vector.into_owned();
+            to_unit_length(&mut unit);
+            vector.iter_mut().zip(unit).for_each(|(sum, v)| *sum += sign * v);
+        }
+        Ok((vector, words.into_iter().filter_map(|w| self.find(w)).collect()))
+    }
+
+    /// The nearest words of several vectors by the cosine, on all cores.
+    pub fn nearest(&self, queries: &[Query], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+        let rows = TensorRows::new(&self.matrix);
+        nearest_within(&rows, self.count, queries, k, Metric::Cosine)
+            .map_err(|e| Error::refused(e.to_string(), ""))
+    }
+
+    /// Says that there is no vector for a word, and whether it is there in other letters.
+    pub fn unknown(&self, word: &str) -> Error {
+        let mut first = word.chars();
+        let capital: String =
+            first.next().map(|c| c.to_uppercase().chain(first).collect()).unwrap_or_default();
+        let others = [word.to_lowercase(), capital, word.to_uppercase(), word.trim().to_owned()];
+        let near = others.iter().find(|o| *o != word && self.find(o).is_some());
+        let hint = match (near, &self.words) {
+            (Some(near), _) => format!("there is {near:?}"),
+            (None, None) => format!("rows have no words; name them 0 to {}", self.count.max(1) - 1),
+            (None, Some(_)) if self.subwords.is_some() => {
+                "none of its parts has a vector either".to_owned()
+            }
+            (None, Some(_)) => {
+                "the file has no subwords, so that it knows its own words only".into()
+            }
+        };
+        Error::refused(format!("there is no vector for {word:?}"), hint)
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn to_unit_length(vector: &mut [f32]) {
+    let length = norm(vector);
+    if length > 0.0 {
+        vector.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
+    }
+}
