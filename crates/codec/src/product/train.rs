@@ -25,7 +25,7 @@ pub struct Training {
 impl Training {
     /// The usual training of bytes: 256 centroids for each part.
     pub fn new(parts: usize) -> Training {
-        Training { parts, centroids: 256, iterations: 25, seed: 1, rotate: false, rotations: 30 }
+        Training { parts, centroids: 256, iterations: 20, seed: 1, rotate: false, rotations: 20 }
     }
 
     /// A codebook for rows of `dim` values, of which all are looked at: give a sample of very many.
@@ -58,16 +58,17 @@ impl Training {
             columns = Some(found.columns);
             values = found.centroids;
         }
+        // The search for a rotation leaves centroids that need only be fitted to all rows.
         let warm = !values.is_empty();
+        let rounds = if warm { self.iterations.div_ceil(4) } else { self.iterations };
         if !warm {
             values = lloyd::start(blocks.first(usize::MAX), shape, &random);
         }
-        for round in 0..self.iterations {
-            let rows = rows_of_round(round, self.iterations, warm, &blocks, shape);
-            let random = random.fork(round + 1);
-            let last = round + 1 == self.iterations;
+        for round in 0..rounds {
+            let rows = if warm { usize::MAX } else { rows_of_round(round, rounds, shape) };
+            let (random, last) = (random.fork(round + 1), round + 1 == rounds);
             let changed = lloyd::step(blocks.first(rows), shape, &mut values, &random, last);
-            progress(share + (1.0 - share) * (round + 1) as f64 / self.iterations as f64);
+            progress(share + (1.0 - share) * (round + 1) as f64 / rounds as f64);
             if !changed && rows >= blocks.rows() {
                 break;
             }
@@ -127,16 +128,15 @@ impl Training {
 }
 
 /// How many rows a round looks at. Early rounds move centroids a lot whatever rows they see, so few
-/// are enough: their cost is little, and the result is that of looking at all rows always.
-fn rows_of_round(round: usize, rounds: usize, warm: bool, blocks: &Blocks, shape: Shape) -> usize {
+/// are enough: the result is about that of looking at all rows always.
+fn rows_of_round(round: usize, rounds: usize, shape: Shape) -> usize {
     let left = rounds - round;
-    let each = if warm { 256 } else { 64 };
-    if left <= rounds.div_ceil(5) {
-        blocks.rows()
-    } else if left <= rounds.div_ceil(2) {
-        shape.centroids * each * 2
+    if left <= rounds.div_ceil(7) {
+        usize::MAX
+    } else if left <= rounds * 9 / 20 {
+        shape.centroids * 128
     } else {
-        shape.centroids * each
+        shape.centroids * 64
     }
 }
 
