@@ -3,7 +3,7 @@
 
 use peak_alloc::PeakAlloc;
 use std::sync::Mutex;
-use weighbridge::{Error, Options, open_with};
+use weighbridge::{Error, Options, find, open_with};
 use weighbridge_testkit::{
     Fixture, bit_flips, boundary_integers, fixtures, structural_bytes, truncations,
 };
@@ -62,9 +62,12 @@ fn places(fixture: &Fixture, bytes: &[u8], main: bool) -> Vec<usize> {
 
 #[test]
 fn every_truncation_is_found() {
-    let (count, sound) = sweep(|_, bytes, main| {
+    let (count, sound) = sweep(|fixture, bytes, main| {
         let step = if main { 1 } else { bytes.len() / 200 + 1 };
-        Box::new(truncations(bytes).step_by(step))
+        // Nothing tells a file that ends behind a line from a whole one, where no count is kept.
+        let open_ended = main && find(fixture.format).unwrap().info().open_ended;
+        let found = move |cut: &Vec<u8>| !(open_ended && cut.ends_with(b"\n"));
+        Box::new(truncations(bytes).step_by(step).filter(found))
     });
     assert!(count > 20_000, "{count}");
     assert_eq!(sound, Vec::<String>::new());

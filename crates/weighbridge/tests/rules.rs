@@ -52,8 +52,8 @@ fn every_rule_is_broken_by_some_file() {
             truncations(bytes).step_by(11).for_each(|m| note(fixture.with_beside(i, m)));
         }
     }
-    for Made { rule, fixture, options } in binary_files().into_iter().chain(rows()).chain(folders())
-    {
+    let made = binary_files().into_iter().chain(rows()).chain(folders()).chain(words());
+    for Made { rule, fixture, options } in made {
         let rules = broken(&fixture, &options);
         assert!(rules.contains(&rule), "{rule} is not among {rules:?}");
         seen.insert(rule);
@@ -199,5 +199,76 @@ fn folders() -> Vec<Made> {
         made("HF-07", with("model.safetensors", weights)),
         made("ST-10", index(json!("nothing"))),
         made("ST-11", index(json!({"x": "../../etc/passwd"}))),
+    ]
+}
+
+/// Word vectors as text and as binary, each with one thing wrong.
+fn words() -> Vec<Made> {
+    let file = |format: &str, bytes: &[u8]| fixture(format, "model").with_main(bytes.to_vec());
+    let text = |rule: &'static str, text: &str| made(rule, file("text", text.as_bytes()));
+    let floret = |rule: &'static str, header: &str, rows: &str| {
+        let text = format!("{header}\n{rows}");
+        made(rule, fixture("floret", "floret").with_main(text.into_bytes()))
+    };
+    let word2vec = |rule: &'static str, header: &str, rows: &[(&[u8], f32)]| {
+        let mut bytes = header.as_bytes().to_vec();
+        rows.iter().for_each(|(w, v)| bytes.extend([w, &b" "[..], &v.to_le_bytes()].concat()));
+        made(rule, file("word2vec", &bytes))
+    };
+    let model = fixture("fasttext", "fasttext");
+    let fasttext = |rule: &'static str, at: usize, bytes: &[u8]| {
+        let mut changed = model.main.clone();
+        changed[at..at + bytes.len()].copy_from_slice(bytes);
+        let options = Options::default().with("from", "fasttext");
+        Made { rule, fixture: model.with_main(changed), options }
+    };
+    // The first entry begins behind the arguments and five numbers.
+    const FIRST: usize = 8 + 48 + 8 + 28;
+    let length = model.main[FIRST..].iter().position(|b| *b == 0).unwrap();
+    let mut twice = model.main.clone();
+    let second = FIRST + length + 10;
+    let next = twice[second..].iter().position(|b| *b == 0).unwrap();
+    let word = twice[FIRST..FIRST + length].to_vec();
+    twice.splice(second..second + next, word);
+    let longer = [&model.main[..], b"x"].concat();
+    // The last value of the input matrix: the output matrix behind it has 20 rows of 10.
+    let last = model.main.len() - 20 * 10 * 4 - 17 - 4;
+    vec![
+        text("TXT-01", "rows 2\na 1\n"),
+        text("TXT-02", "0 2\n"),
+        text("TXT-03", "2 1\na 1\n"),
+        text("TXT-04", "1 1\na 1\nb 2\n"),
+        text("TXT-05", "2 1\na 1\nb x\n"),
+        made("TXT-06", file("text", b"1 1\n\xFF 1\n")),
+        text("TXT-07", "1 1\na 1"),
+        text("TXT-08", "2 1\na 1\na 2\n"),
+        text("TXT-09", "1 1\na inf\n"),
+        floret("FLORET-01", "1 1 2 3 2 7", "0 1\n"),
+        floret("FLORET-02", "1 1 2 3 9 7 < >", "0 1\n"),
+        floret("FLORET-03", "2 1 2 3 2 7 < >", "0 1\n"),
+        floret("FLORET-04", "1 1 2 3 2 7 < >", "0 1\n1 1\n"),
+        floret("FLORET-05", "1 1 2 3 2 7 < >", "0 x\n"),
+        floret("FLORET-06", "1 1 2 3 2 7 < >", "1 1\n"),
+        floret("FLORET-07", "1 1 2 3 2 7 < >", "0 1"),
+        floret("FLORET-08", "1 1 2 3 2 7 < >", "0 nan\n"),
+        word2vec("W2V-01", "one row\n", &[]),
+        word2vec("W2V-02", "1 0\n", &[]),
+        word2vec("W2V-03", "2 1\n", &[(b"a", 1.0)]),
+        word2vec("W2V-04", "1 1\n", &[(b"a", 1.0), (b"b", 1.0)]),
+        word2vec("W2V-05", "1 1\n", &[(b"\xFF", 1.0)]),
+        word2vec("W2V-06", "2 1\n", &[(b"a", 1.0), (b"a", 2.0)]),
+        word2vec("W2V-07", "1 1\n", &[(b"a", f32::NAN)]),
+        fasttext("FT-02", 0, b"x"),
+        fasttext("FT-03", 4, &[13]),
+        fasttext("FT-04", 8, &[0; 4]),
+        fasttext("FT-05", 8 + 28, &[3]),
+        fasttext("FT-06", FIRST - 8, &[1, 0, 0, 0, 0, 0, 0, 0]),
+        fasttext("FT-07", 8 + 44, &[2, 0, 0, 0, 3, 0, 0, 0, 100, 0, 0, 0]),
+        fasttext("FT-08", FIRST - 28, &[1, 0, 0, 0]),
+        fasttext("FT-09", FIRST, &[0xFF]),
+        fasttext("FT-10", 8 + 32, &[6]),
+        made("FT-11", model.with_main(longer)),
+        made("FT-12", model.with_main(twice)),
+        fasttext("FT-13", last, &f32::NAN.to_le_bytes()),
     ]
 }

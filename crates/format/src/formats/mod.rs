@@ -5,14 +5,19 @@
 
 mod clock;
 mod embd;
+mod fasttext;
 mod finalfusion;
+mod floret;
 mod hf;
 mod mcf;
 mod npy;
 mod oinf;
 mod rows;
 mod safetensors;
+mod text;
 mod values;
+mod word2vec;
+mod wordlist;
 
 use crate::model::{Container, Holds, Plan, Report};
 use crate::source::{Input, mistaken};
@@ -33,6 +38,8 @@ pub struct FormatInfo {
     pub writes: bool,
     /// A folder of files rather than a file.
     pub is_folder: bool,
+    /// Files say nowhere how long they are: one that was cut behind a line is a shorter one.
+    pub open_ended: bool,
     pub holds: Holds,
     pub options: &'static [OptionSpec],
     pub rules: &'static [Rule],
@@ -122,13 +129,18 @@ pub trait Format: Sync {
 pub fn table() -> &'static [&'static dyn Format] {
     &[
         &embd::Embd,
+        &fasttext::FastText,
         &finalfusion::Finalfusion,
+        &floret::Floret,
         &mcf::Mcf,
         &npy::Npy,
         &oinf::Oinf,
         &rows::Kind::I8,
         &rows::Kind::F32,
         &safetensors::Safetensors,
+        &text::Kind::Counted,
+        &text::Kind::Glove,
+        &word2vec::Word2Vec,
         &hf::HuggingFace,
     ]
 }

@@ -28,6 +28,7 @@ static INFO: FormatInfo = FormatInfo {
     magic: &layout::MAGIC,
     writes: true,
     is_folder: false,
+    open_ended: false,
     holds: Holds {
         dtypes: layout::DTYPES,
         rank: (1, 4),

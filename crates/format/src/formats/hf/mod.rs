@@ -39,6 +39,7 @@ static INFO: FormatInfo = FormatInfo {
     magic: b"",
     writes: true,
     is_folder: true,
+    open_ended: false,
     holds: Holds {
         dtypes: safetensors::DTYPES_HELD,
         metadata: Keeps::Text,

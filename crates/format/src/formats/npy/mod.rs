@@ -25,6 +25,7 @@ static INFO: FormatInfo = FormatInfo {
     magic: &header::MAGIC,
     writes: true,
     is_folder: false,
+    open_ended: false,
     holds: Holds { dtypes: header::HELD, rank: (0, 32), single: true, ..Holds::NOTHING },
     options: &[],
     rules: rules::RULES,

@@ -25,6 +25,7 @@ static INFO: FormatInfo = FormatInfo {
     magic: &layout::MAGIC,
     writes: true,
     is_folder: false,
+    open_ended: false,
     holds: Holds {
         dtypes: layout::DTYPES_WRITTEN,
         scaled: |s| matches!(s.scaling, Scaling::Affine { .. }),

@@ -34,6 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     magic: b"",
     writes: true,
     is_folder: false,
+    open_ended: false,
     holds: Holds {
         dtypes: header::DTYPES_HELD,
         metadata: Keeps::Typed,

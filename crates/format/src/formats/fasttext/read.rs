@@ -1,0 +1,229 @@
+//! Bytes to container.
+
+use super::super::Stop;
+use super::super::wordlist::{Decode, put_word};
+use super::layout::{Args, COUNTS, MAGIC, OUTPUT, OWN_ROWS, VERSION};
+use super::rows::Means;
+use super::rules::*;
+use crate::model::{Container, Data, Encoding, MATRIX, SubwordKind, Subwords, Tensor};
+use crate::source::View;
+use crate::wire::{Cursor, Finding, Findings, Regions, Span, What};
+use crate::{Input, Options, Source, Vocabulary};
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+const HINT: &str = "fastText models of words (skipgram, cbow) are read, before they are quantized";
+
+pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result<Container, Stop> {
+    let source = &input.source;
+    let size = source.len();
+    let mut c = Cursor::new(source.bytes(), 0..size, CUT_SHORT);
+    let magic = c.take(4, "magic")?;
+    if magic != MAGIC {
+        let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
+        return Err(finding.found(magic.escape_ascii()).hint("this is no fastText model").into());
+    }
+    let version = c.u32("version")?;
+    if version != VERSION {
+        let finding = VERSION_UNKNOWN.at(4..8).field("version");
+        return Err(finding.expected(VERSION).found(version).into());
+    }
+    let args = Args::read(&mut c)?;
+    check_args(&args, 8..c.position())?;
+    let mut regions = Regions::default();
+    regions.add(0..c.position(), What::Structure("arguments"));
+    let start = c.position();
+    let dictionary = Dictionary::read(&mut c, Decode::new(options))?;
+    regions.add(start..c.position(), What::Vocabulary);
+    let start = c.position();
+    if c.u8("quantized")? != 0 {
+        let finding = QUANTIZED.at(start..start + 1).field("quantized");
+        return Err(finding.expected(0).hint(HINT).into());
+    }
+    let words = dictionary.vocabulary.len() as u64;
+    let subwords = subwords(&args)?;
+    let dim = u64::from(args.dim().cast_unsigned());
+    let expected = words + subwords.as_ref().map_or(0, Subwords::rows);
+    let (data, [rows, _]) = matrix(&mut c, "input matrix", Some(expected), dim)?;
+    regions.add(start..data.start, What::Structure("input matrix header"));
+    let middle = data.start + words * dim * 4;
+    let start = c.position();
+    if c.u8("output quantized")? != 0 {
+        let finding = QUANTIZED.at(start..start + 1).field("output quantized");
+        return Err(finding.expected(0).hint(HINT).into());
+    }
+    let (output, output_shape) = matrix(&mut c, "output matrix", None, dim)?;
+    if c.position() != size {
+        let finding = TRAILING.at(c.position()..size);
+        return Err(finding.found(format!("{} bytes", size - c.position())).into());
+    }
+
+    let f32s = |name: &str, shape: [u64; 2], span: &Span| {
+        let view = view(source, span)?;
+        Ok::<_, Stop>(Tensor::stored(name, Encoding::Plain(DType::F32), shape.to_vec(), view))
+    };
+    let mut tensors = vec![f32s(MATRIX, [rows, dim], &data)?];
+    if let Some(subwords) = &subwords {
+        let means = Means {
+            rows: view(source, &data)?,
+            words: dictionary.vocabulary.clone(),
+            subwords: subwords.clone(),
+        };
+        tensors[0].data = Data::Rows(Arc::new(means));
+        regions.add(data.start..middle, What::Tensor(1));
+        regions.add(middle..data.end, What::Tensor(0));
+        tensors.push(f32s(OWN_ROWS, [words, dim], &(data.start..middle))?);
+    } else {
+        regions.add(data.clone(), What::Tensor(0));
+    }
+    let counts = View::owned(dictionary.counts);
+    tensors.push(Tensor::stored(COUNTS, Encoding::Plain(DType::I64), vec![words], counts));
+    if output_shape[0] > 0 {
+        regions.add(output.clone(), What::Tensor(tensors.len()));
+        tensors.push(f32s(OUTPUT, output_shape, &output)?);
+    }
+    regions.add(start..output.start, What::Structure("output matrix header"));
+    regions.finish(size, 1);
+    let mut dialect = args.to_dialect();
+    dialect.insert("ntokens".to_owned(), dictionary.tokens.into());
+    dialect.insert("pruneidx".to_owned(), dictionary.pruned.into());
+    let kind = if subwords.is_some() { "with n-grams" } else { "without n-grams" };
+    Ok(Container {
+        format: "fasttext",
+        layout: format!("version {VERSION}, {kind}"),
+        dialect,
+        size,
+        tensors,
+        vocabulary: Some(dictionary.vocabulary),
+        subwords,
+        regions,
+        ..Container::default()
+    })
+}
+
+fn view(source: &Source, span: &Span) -> Result<View, Stop> {
+    source.view(span.clone()).ok_or_else(|| CUT_SHORT.at(span.clone()).into())
+}
+
+fn check_args(args: &Args, span: Span) -> Result<(), Box<Finding>> {
+    if args.is_floret() {
+        return Err(Box::new(FLORET_MODEL.at(span).field("arguments").hint(
+            "save its vectors with floret's save_floret_vectors and read the .floret file",
+        )));
+    }
+    if args.is_supervised() {
+        return Err(Box::new(SUPERVISED_MODEL.at(span).field("model").hint(HINT)));
+    }
+    let (bucket, min_n, max_n) = args.ngrams();
+    let ngrams = max_n == 0 || (min_n <= max_n && max_n > 0 && min_n >= 0 && bucket > 0);
+    if args.dim() <= 0 || !ngrams || bucket < 0 {
+        let finding = ARGUMENTS.at(span).field("arguments");
+        let found = format!("dim {}, bucket {bucket}, minn {min_n}, maxn {max_n}", args.dim());
+        return Err(Box::new(finding.found(found)));
+    }
+    Ok(())
+}
+
+/// How words are made of parts; none when only whole words were trained.
+fn subwords(args: &Args) -> Result<Option<Subwords>, Box<Finding>> {
+    let (bucket, min_n, max_n) = args.ngrams();
+    if max_n == 0 {
+        return Ok(None);
+    }
+    let kind = SubwordKind::FastText { buckets: bucket.cast_unsigned() };
+    // n-grams of no characters there are none.
+    let (min_n, max_n) = (min_n.max(1).cast_unsigned(), max_n.cast_unsigned());
+    let subwords = Subwords { min_n, max_n, kind };
+    match subwords.fault() {
+        None => Ok(Some(subwords)),
+        Some(why) => Err(Box::new(ARGUMENTS.at(8..56).field("arguments").found(why))),
+    }
+}
+
+/// A matrix: its sizes, and where its values are.
+fn matrix(
+    c: &mut Cursor,
+    name: &str,
+    rows: Option<u64>,
+    cols: u64,
+) -> Result<(Span, [u64; 2]), Stop> {
+    let start = c.position();
+    let shape = [c.u64(name)?, c.u64(name)?];
+    if rows.is_some_and(|rows| rows != shape[0]) || shape[1] != cols {
+        let finding = SIZE.at(start..start + 16).field(name);
+        let rows = rows.map_or("any".to_owned(), |rows| rows.to_string());
+        return Err(finding
+            .expected(format!("{rows} x {cols}"))
+            .found(format!("{} x {}", shape[0], shape[1]))
+            .into());
+    }
+    let bytes = shape[0].checked_mul(cols).and_then(|n| n.checked_mul(4));
+    let bytes = bytes.ok_or_else(|| {
+        let finding = SIZE.at(start..start + 16).field(name);
+        finding.expected("fewer than 2^64 bytes").found(format!("{} x {cols}", shape[0]))
+    })?;
+    let data = c.position();
+    c.take(bytes, name)?;
+    Ok((data..data + bytes, shape))
+}
+
+/// The words, and how often each was seen.
+struct Dictionary {
+    vocabulary: Vocabulary,
+    counts: Vec<u8>,
+    tokens: i64,
+    pruned: i64,
+}
+
+impl Dictionary {
+    fn read(c: &mut Cursor, decode: Decode) -> Result<Dictionary, Stop> {
+        let start = c.position();
+        let (size, words) = (c.u32("size")?, c.u32("nwords")?);
+        let labels = c.u32("nlabels")?;
+        let (tokens, pruned) = (c.u64("ntokens")?.cast_signed(), c.u64("pruneidx")?.cast_signed());
+        let span = start..c.position();
+        if labels != 0 {
+            let finding = SUPERVISED_MODEL.at(span).field("nlabels").expected(0);
+            return Err(finding.found(labels).hint(HINT).into());
+        }
+        if pruned > 0 {
+            let finding = QUANTIZED.at(span).field("pruneidx").message("the dictionary is pruned");
+            return Err(finding.expected("0 or -1").found(pruned).hint(HINT).into());
+        }
+        if size != words || size == 0 {
+            let finding =
+                COUNTS_DIFFER.at(span).field("nwords").expected("as many words as entries");
+            return Err(finding.found(format!("{words} words, {size} entries")).into());
+        }
+        let (mut entries, mut counts) = (Vec::new(), Vec::new());
+        for i in 0..size {
+            let at = c.position();
+            let word = until_nul(c, i)?;
+            let text = decode.word(word).map_err(|bad| {
+                let bad = at + bad.at as u64;
+                let finding = TEXT.at(bad..bad + 1).field(format!("word {i}"));
+                finding.expected("UTF-8 text").hint("--lossy puts a mark in its place")
+            })?;
+            put_word(&mut entries, &text);
+            counts.extend_from_slice(c.take(8, "word count")?);
+            let kind = c.u8("entry type")?;
+            if kind != 0 {
+                let finding = SUPERVISED_MODEL.at(at..c.position()).field(format!("entry {i}"));
+                return Err(finding.expected("a word").found("a label").hint(HINT).into());
+            }
+        }
+        let count = counts.len() / 8;
+        let (vocabulary, _) = Vocabulary::with_u32_lengths(&View::owned(entries), count)
+            .map_err(|_| TEXT.at(start..c.position()))?;
+        Ok(Dictionary { vocabulary, counts, tokens, pruned })
+    }
+}
+
+/// The bytes up to a zero, which is taken too.
+fn until_nul<'a>(c: &mut Cursor<'a>, i: u32) -> Result<&'a [u8], Box<Finding>> {
+    let rest = c.clone().take(c.remaining() as u64, "word")?;
+    let n = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
+    let word = c.take(n as u64, "word")?;
+    c.u8(&format!("end of word {i}"))?;
+    Ok(word)
+}

@@ -1,0 +1,138 @@
+//! The vectors of words out of the rows of their parts, and back.
+
+use crate::model::{Produce, RowSource, Subwords, Tensor};
+use crate::source::View;
+use crate::wire::to_len;
+use crate::{Error, Vocabulary};
+
+/// The vectors of words, and behind them the rows of the buckets.
+#[derive(Debug)]
+pub(super) struct Means {
+    /// The input matrix: a row for each word and bucket.
+    pub rows: View,
+    pub words: Vocabulary,
+    pub subwords: Subwords,
+}
+
+impl RowSource for Means {
+    fn read(&self, row: u64, out: &mut [u8]) {
+        let own = part(&self.rows, row, out.len());
+        let Some(word) = self.words.token(to_len(row)) else {
+            out.copy_from_slice(own);
+            return;
+        };
+        let mut sum: Vec<f32> = floats(own).collect();
+        let behind = self.words.len() as u64;
+        let mut bucket = Vec::new();
+        mean(&self.subwords, &word, &mut sum, |ngram, sum| {
+            bucket.clear();
+            bucket.extend(floats(part(&self.rows, behind + ngram, out.len())));
+            add(sum, &bucket);
+        });
+        out.chunks_exact_mut(4).zip(sum).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
+    }
+}
+
+/// A row of the matrix; the reader checked that all are there.
+fn part(rows: &View, row: u64, width: usize) -> &[u8] {
+    to_len(row).checked_mul(width).and_then(|at| rows.get(at..at + width)).unwrap_or(&[])
+}
+
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    bytes.as_chunks::<4>().0.iter().map(|raw| f32::from_le_bytes(*raw))
+}
+
+fn add(sum: &mut [f32], row: &[f32]) {
+    sum.iter_mut().zip(row).for_each(|(s, v)| *s += v);
+}
+
+/// Adds the n-grams' rows to a word's own and divides, in the order and with the roundings of
+/// fastText, so that the vectors are its own to the bit.
+fn mean(
+    subwords: &Subwords,
+    word: &str,
+    sum: &mut [f32],
+    mut add_bucket: impl FnMut(u64, &mut [f32]),
+) {
+    let mut count = 1u32;
+    subwords.for_each_fasttext_row(word, &mut |ngram| {
+        add_bucket(ngram, sum);
+        count += 1;
+    });
+    #[allow(clippy::cast_possible_truncation)]
+    let share = (1.0 / f64::from(count)) as f32;
+    sum.iter_mut().for_each(|s| *s *= share);
+}
+
+/// The words' own rows, found back from their vectors.
+#[derive(Debug)]
+pub(super) struct OwnRows {
+    /// Vectors of words, then rows of buckets.
+    pub matrix: Tensor,
+    pub words: Vocabulary,
+    pub subwords: Option<Subwords>,
+    /// What the rows were when the vectors were made.
+    pub old: Option<Tensor>,
+}
+
+impl OwnRows {
+    fn read(&self, row: u64, buffers: &mut Buffers) {
+        let dim = to_len(self.matrix.shape[1]);
+        let Buffers { vector, own, bucket, raw } = buffers;
+        [&mut *vector, &mut *own, &mut *bucket].into_iter().for_each(|b| b.resize(dim, 0.0));
+        self.matrix.rows_f32(row, vector, raw);
+        let (Some(subwords), Some(word)) = (&self.subwords, self.words.token(to_len(row))) else {
+            own.copy_from_slice(vector);
+            return;
+        };
+        let behind = self.words.len() as u64;
+        if let Some(old) = &self.old {
+            old.rows_f32(row, own, raw);
+            let mut made = own.clone();
+            mean(subwords, &word, &mut made, |ngram, sum| {
+                self.matrix.rows_f32(behind + ngram, bucket, raw);
+                add(sum, bucket);
+            });
+            if made.iter().zip(&*vector).all(|(a, b)| a.to_bits() == b.to_bits()) {
+                return;
+            }
+        }
+        // Sums in f64 lose next to nothing of the difference of large and close numbers.
+        let mut rest = vec![0f64; dim];
+        let mut count = 1u32;
+        subwords.for_each_fasttext_row(&word, &mut |ngram| {
+            self.matrix.rows_f32(behind + ngram, bucket, raw);
+            rest.iter_mut().zip(&*bucket).for_each(|(r, v)| *r += f64::from(*v));
+            count += 1;
+        });
+        for ((own, vector), rest) in own.iter_mut().zip(&*vector).zip(rest) {
+            #[allow(clippy::cast_possible_truncation)]
+            let value = (f64::from(*vector) * f64::from(count) - rest) as f32;
+            *own = value;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Buffers {
+    vector: Vec<f32>,
+    own: Vec<f32>,
+    bucket: Vec<f32>,
+    raw: Vec<u8>,
+}
+
+impl Produce for OwnRows {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        let mut buffers = Buffers::default();
+        let mut bytes = Vec::new();
+        for row in 0..self.matrix.shape[0] {
+            self.read(row, &mut buffers);
+            bytes.extend(buffers.own.iter().flat_map(|v| v.to_le_bytes()));
+            if bytes.len() > 1 << 18 {
+                out(&bytes)?;
+                bytes.clear();
+            }
+        }
+        out(&bytes)
+    }
+}

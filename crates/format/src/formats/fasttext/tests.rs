@@ -1,0 +1,115 @@
+//! Small models, made by hand.
+
+use super::FastText;
+use super::layout::{Args, MAGIC};
+use crate::formats::{Format, open};
+use crate::sink::to_memory;
+use crate::{Container, Error, Input, Options};
+
+const DIM: usize = 2;
+
+/// A model of the words, with so many buckets for n-grams of 2 and 3 characters.
+fn model(words: &[&str], buckets: usize, change: impl Fn(&mut Args)) -> Vec<u8> {
+    let range = if buckets > 0 { (2, 3) } else { (0, 0) };
+    let mut args = Args::usual().with(DIM as i32, buckets as i32, range.0, range.1);
+    change(&mut args);
+    let mut out = MAGIC.to_vec();
+    out.extend(12u32.to_le_bytes());
+    args.write(&mut out);
+    for n in [words.len() as u32, words.len() as u32, 0] {
+        out.extend(n.to_le_bytes());
+    }
+    out.extend(77i64.to_le_bytes());
+    out.extend((-1i64).to_le_bytes());
+    for (i, word) in words.iter().enumerate() {
+        out.extend(word.as_bytes());
+        out.push(0);
+        out.extend((i as u64 + 10).to_le_bytes());
+        out.push(0);
+    }
+    for rows in [words.len() + buckets, words.len()] {
+        out.push(0);
+        out.extend((rows as u64).to_le_bytes());
+        out.extend((DIM as u64).to_le_bytes());
+        out.extend((0..rows * DIM).flat_map(|i| (i as f32 / 7.0).to_le_bytes()));
+    }
+    out
+}
+
+fn read(bytes: &[u8]) -> Result<Container, String> {
+    let input = Input::from_bytes("x.bin", bytes.to_vec());
+    open(&input, &Options::default()).map_err(|e| match e {
+        Error::Malformed { finding, .. } => finding.rule.to_owned(),
+        other => other.to_string(),
+    })
+}
+
+fn written(container: &Container) -> Vec<u8> {
+    to_memory(&FastText.plan(container, &Options::default()).unwrap()).unwrap().remove(0).1
+}
+
+#[test]
+fn vectors_are_means_and_the_file_comes_back() {
+    for buckets in [0, 5] {
+        let bytes = model(&["ab", "</s>", "東京"], buckets, |_| ());
+        let container = read(&bytes).unwrap();
+        let matrix = &container.tensors[0];
+        assert_eq!(matrix.shape, [3 + buckets as u64, 2]);
+        let row = |i: u64| matrix.values_f32(i * 2, 2);
+        // The word at line ends has no parts.
+        assert_eq!(row(1), [2.0 / 7.0, 3.0 / 7.0]);
+        if let Some(subwords) = &container.subwords {
+            let mut sum = [0.0 / 7.0, 1.0 / 7.0];
+            let mut count = 1.0;
+            subwords.for_each_fasttext_row("ab", &mut |i| {
+                row(3 + i).iter().zip(&mut sum).for_each(|(v, s)| *s += v);
+                count += 1.0;
+            });
+            assert_eq!(count, 6.0);
+            assert_eq!(row(0), sum.map(|s| s * (1.0 / count)));
+        }
+        assert_eq!(written(&container), bytes);
+    }
+}
+
+#[test]
+fn vectors_of_others_are_taken_apart() {
+    let mut container = read(&model(&["ab", "cde"], 5, |_| ())).unwrap();
+    let expected = container.tensors[0].values_f32(0, 14);
+    container.tensors.truncate(1);
+    container.format = "finalfusion";
+    container.dialect.clear();
+    let again = read(&written(&container)).unwrap();
+    let found = again.tensors[0].values_f32(0, 14);
+    assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
+}
+
+#[test]
+fn other_models_are_refused_by_name() {
+    let with = |i: usize, v: i32| model(&["ab"], 5, |args| args.values[i] = v);
+    assert_eq!(read(&with(7, 3)).unwrap_err(), "FT-05");
+    assert_eq!(read(&with(10, 1)).unwrap_err(), "FT-04");
+    assert_eq!(read(&with(0, -1)).unwrap_err(), "FT-04");
+    assert_eq!(read(&with(8, 6)).unwrap_err(), "FT-10");
+    let floret = model(&["ab"], 5, |args| {
+        args.values[11] = 2;
+        args.t = f64::from_bits(100 << 32 | 3);
+    });
+    assert_eq!(read(&floret).unwrap_err(), "FT-07");
+    let bytes = model(&["ab"], 0, |_| ());
+    let changed = |at: usize, value: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        read(&bytes).unwrap_err()
+    };
+    assert_eq!(changed(4, 13), "FT-03");
+    assert_eq!(changed(72, 1), "FT-05");
+    let entry = 64 + 12 + 16;
+    assert_eq!(changed(entry + 11, 1), "FT-05");
+    assert_eq!(changed(entry + 12, 1), "FT-06");
+    assert_eq!(changed(entry, 0xFF), "FT-09");
+    for n in 0..bytes.len() {
+        assert!(read(&bytes[..n]).is_err());
+    }
+    assert_eq!(read(&[&bytes[..], b"x"].concat()).unwrap_err(), "FT-11");
+}

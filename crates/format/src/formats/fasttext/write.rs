@@ -1,0 +1,137 @@
+//! Container to planned bytes.
+
+use super::super::FormatInfo;
+use super::super::wordlist::{Prepared, prepare};
+use super::layout::{Args, COUNTS, MAGIC, OUTPUT, OWN_ROWS, VERSION};
+use super::rows::OwnRows;
+use crate::model::{
+    Container, Encoding, FilePlan, Holds, Piece, Plan, Report, SubwordKind, Subwords, Tensor,
+};
+use crate::wire::{put_u32, put_u64, to_len};
+use crate::{Error, Options, Vocabulary};
+use std::borrow::Cow;
+use std::sync::Arc;
+use weighbridge_codec::DType;
+
+pub(super) fn plan(
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Plan, Error> {
+    let mut lost = Report::default();
+    let known = |s: &Subwords| matches!(s.kind, SubwordKind::FastText { .. });
+    let container = if container.subwords.as_ref().is_none_or(known) {
+        Cow::Borrowed(container)
+    } else {
+        // Rows that other hashes belong to mean nothing here.
+        container.narrowed_to(&Holds { subwords: false, ..info.holds }, &mut lost)
+    };
+    let prepared = prepare(&container, options, info)?;
+    check_words(&prepared.words)?;
+    let (rows, dim) = (prepared.rows(), prepared.dim());
+    let Prepared { matrix, words, mut report } = prepared;
+    report.losses.splice(0..0, lost.losses);
+    report.ignored.extend(lost.ignored);
+    let old = Old::of(&container, words.len() as u64, dim);
+    report.ignored.retain(|i| !old.names().any(|name| *i == format!("tensor {name:?}")));
+
+    let too_large = || Error::refused("the matrix is too large for fastText", "");
+    let number = |n: u64| i32::try_from(n).map_err(|_| too_large());
+    let (bucket, min_n, max_n) = match &container.subwords {
+        Some(s) => (number(s.rows())?, number(s.min_n.into())?, number(s.max_n.into())?),
+        None => (0, 0, 0),
+    };
+    let args = old.args.clone().unwrap_or_else(Args::usual);
+    let args = args.with(number(dim)?, bucket, min_n, max_n);
+    let count = number(words.len() as u64)?;
+    let mut front = MAGIC.to_vec();
+    put_u32(&mut front, VERSION);
+    args.write(&mut front);
+    for n in [count, count, 0] {
+        put_u32(&mut front, n.cast_unsigned());
+    }
+    put_u64(&mut front, old.tokens.unwrap_or(count.into()).cast_unsigned());
+    put_u64(&mut front, old.pruned.unwrap_or(-1).cast_unsigned());
+    put_words(&mut front, &words, old.counts.as_ref());
+    front.push(0);
+    put_u64(&mut front, rows);
+    put_u64(&mut front, dim);
+
+    let width = dim.checked_mul(4).ok_or_else(too_large)?;
+    let bytes = |rows: u64| rows.checked_mul(width).ok_or_else(too_large);
+    let mut file = FilePlan::default();
+    file.push(Piece::Bytes(front));
+    let subwords = container.subwords.clone();
+    let own = OwnRows { matrix, words, subwords, old: old.rows };
+    file.push(Piece::Stream { bytes: bytes(rows)?, from: Arc::new(own) });
+    let mut behind = vec![0];
+    let output_rows = old.output.as_ref().map_or(u64::from(count.cast_unsigned()), |o| o.shape[0]);
+    put_u64(&mut behind, output_rows);
+    put_u64(&mut behind, dim);
+    file.push(Piece::Bytes(behind));
+    file.push(match &old.output {
+        Some(output) => Piece::tensor(output, &Encoding::Plain(DType::F32), bytes(output_rows)?),
+        // As fastText begins its training.
+        None => Piece::Zeros(bytes(output_rows)?),
+    });
+    Ok(Plan::single(file, report))
+}
+
+/// Words end with a zero.
+fn check_words(words: &Vocabulary) -> Result<(), Error> {
+    match words.tokens().enumerate().find(|(_, w)| w.is_empty() || w.contains('\0')) {
+        None => Ok(()),
+        Some((i, word)) => Err(Error::refused(
+            format!("word {i}, {word:?}, can't be a word of fastText"),
+            "words there have no zero character and are not empty",
+        )),
+    }
+}
+
+fn put_words(out: &mut Vec<u8>, words: &Vocabulary, counts: Option<&Tensor>) {
+    for (i, word) in (0..).zip(words.tokens()) {
+        out.extend_from_slice(word.as_bytes());
+        out.push(0);
+        let count = counts.and_then(|c| c.view()?.get(8 * i..8 * i + 8));
+        // Words that never occurred would make fastText divide by zero.
+        out.extend_from_slice(count.unwrap_or(&1u64.to_le_bytes()));
+        out.push(0);
+    }
+}
+
+/// What is known from the model that the words came from.
+#[derive(Default)]
+struct Old {
+    args: Option<Args>,
+    tokens: Option<i64>,
+    pruned: Option<i64>,
+    counts: Option<Tensor>,
+    rows: Option<Tensor>,
+    output: Option<Tensor>,
+}
+
+impl Old {
+    fn of(container: &Container, words: u64, dim: u64) -> Old {
+        let Some(dialect) = container.dialect_of("fasttext") else { return Old::default() };
+        let find = |name: &str, dtype: DType, shape: &dyn Fn(&[u64]) -> bool| {
+            let tensor = container.tensor(name)?;
+            let right = shape(&tensor.shape) && tensor.encoding == Encoding::Plain(dtype);
+            let whole = tensor.view().map(|v| v.len()) == tensor.stored_len().map(to_len);
+            (right && whole).then(|| tensor.clone())
+        };
+        let number = |name: &str| dialect.get(name)?.as_i64();
+        Old {
+            args: Args::from_dialect(dialect),
+            tokens: number("ntokens"),
+            pruned: number("pruneidx").filter(|n| *n <= 0),
+            counts: find(COUNTS, DType::I64, &|s| *s == [words]),
+            rows: find(OWN_ROWS, DType::F32, &|s| *s == [words, dim]),
+            output: find(OUTPUT, DType::F32, &|s| s.len() == 2 && s[1] == dim),
+        }
+    }
+
+    /// The names of the tensors that are used.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.counts, &self.rows, &self.output].into_iter().flatten().map(|t| t.name.as_str())
+    }
+}

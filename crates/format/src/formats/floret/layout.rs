@@ -1,0 +1,36 @@
+//! The first line.
+
+use crate::model::{SubwordKind, Subwords};
+
+/// Everything but the rows.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub subwords: Subwords,
+    pub dim: u64,
+    /// Bytes of the line with its end.
+    pub length: usize,
+}
+
+/// No header of six numbers and two brackets is longer.
+const LONGEST: usize = 1024;
+
+impl Header {
+    /// `buckets dim minn maxn hashes seed bow eow`.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Header> {
+        let end = bytes.iter().take(LONGEST).position(|b| *b == b'\n')?;
+        let line = std::str::from_utf8(&bytes[..end]).ok()?;
+        let fields: Vec<&str> = line.trim_end_matches(['\r', ' ']).split(' ').collect();
+        let [buckets, dim, min_n, max_n, hashes, seed, bow, eow] = *fields.as_slice() else {
+            return None;
+        };
+        let kind = SubwordKind::Floret {
+            buckets: buckets.parse().ok()?,
+            hashes: hashes.parse().ok()?,
+            seed: seed.parse().ok()?,
+            bow: bow.to_owned(),
+            eow: eow.to_owned(),
+        };
+        let subwords = Subwords { min_n: min_n.parse().ok()?, max_n: max_n.parse().ok()?, kind };
+        Some(Header { subwords, dim: dim.parse().ok()?, length: end + 1 })
+    }
+}

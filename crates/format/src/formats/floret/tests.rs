@@ -1,0 +1,49 @@
+//! Odd files.
+
+use super::Floret;
+use crate::formats::{Format, check, open};
+use crate::model::SubwordKind;
+use crate::sink::to_memory;
+use crate::{Container, Error, Input, Options};
+
+fn read(text: &str) -> Result<Container, String> {
+    let input = Input::from_bytes("x.floret", text.as_bytes().to_vec());
+    open(&input, &Options::default()).map_err(|e| match e {
+        Error::Malformed { finding, .. } => format!("{} {}", finding.rule, finding.field),
+        other => other.to_string(),
+    })
+}
+
+#[test]
+fn rows_and_parameters_come_back() {
+    let text = "2 3 2 3 2 2166136261 [ ]\n0 1 -0.5 1e-9\n1 0 0.25 7\n";
+    // floret ends its lines with a space.
+    let container = read(&text.replace("7\n", "7 \n")).unwrap();
+    assert!(container.vocabulary.is_none());
+    let subwords = container.subwords.as_ref().unwrap();
+    assert!(matches!(&subwords.kind, SubwordKind::Floret { hashes: 2, bow, .. } if bow == "["));
+    let plan = Floret.plan(&container, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty());
+    assert_eq!(to_memory(&plan).unwrap().remove(0).1, text.as_bytes());
+}
+
+#[test]
+fn damage_is_placed() {
+    for (text, expected) in [
+        ("2 3 2 3 2 7 <\n", "FLORET-01 first line"),
+        ("2 1 2 3 5 7 < >\n0 1\n1 1\n", "FLORET-02 first line"),
+        ("0 1 2 3 2 7 < >\n", "FLORET-02 first line"),
+        ("2 1 4 3 2 7 < >\n0 1\n1 1\n", "FLORET-02 first line"),
+        ("3 1 2 3 2 7 < >\n0 1\n1 1\n", "FLORET-03 "),
+        ("3 1 2 3 2 7 < >\n", "FLORET-03 "),
+        ("1 1 2 3 2 7 < >\n0 1\n1 1\n", "FLORET-04 "),
+        ("1 2 2 3 2 7 < >\n0 1\n", "FLORET-05 line 2"),
+        ("2 1 2 3 2 7 < >\n0 1\n0 1\n", "FLORET-06 line 3"),
+    ] {
+        assert_eq!(read(text).unwrap_err(), expected, "{text}");
+    }
+    let input = Input::from_bytes("x.floret", b"1 1 2 3 2 7 < >\n0 nan".to_vec());
+    let (_, findings) = check(&input, &Options::default(), false).unwrap();
+    let rules: Vec<_> = findings.list().iter().map(|f| f.rule).collect();
+    assert_eq!(rules, ["FLORET-08", "FLORET-07"]);
+}

@@ -1,0 +1,55 @@
+//! Container to planned bytes.
+
+use super::super::FormatInfo;
+use super::super::wordlist::TextRows;
+use crate::model::{
+    Container, FilePlan, Piece, Plan, Report, SubwordKind, Subwords, fit, lose_others,
+};
+use crate::{Error, Options};
+use std::sync::Arc;
+
+pub(super) fn plan(
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Plan, Error> {
+    let mut report = Report::default();
+    let Some(subwords) = container.subwords.as_ref() else { return Err(no_floret()) };
+    let Subwords { min_n, max_n, kind } = subwords;
+    let SubwordKind::Floret { buckets, hashes, seed, bow, eow } = kind else {
+        return Err(no_floret());
+    };
+    for bracket in [bow, eow] {
+        if bracket.is_empty() || bracket.contains(|c: char| c.is_ascii_whitespace()) {
+            let what = format!("{bracket:?} can't stand around words in a floret file");
+            return Err(Error::refused(what, ""));
+        }
+    }
+    let embeddings = container.word_matrix()?;
+    lose_others(container, &embeddings, &mut report);
+    let mut alone = container.clone();
+    alone.tensors = vec![embeddings.matrix.clone()];
+    let placements = fit(&alone, &info.holds, options, &mut report)?;
+    let Some(matrix) = placements.first().and_then(|p| alone.tensors.get(p.tensor)) else {
+        let why = report.losses.last().map(|l| format!("{}: {}", l.what, l.why));
+        let what = format!("nothing can be written as floret; {}", why.unwrap_or_default());
+        return Err(Error::refused(what, ""));
+    };
+    if matrix.shape[0] != *buckets {
+        return Err(Error::refused("there are rows of words beside those of the hashes", ""));
+    }
+    let dim = matrix.shape[1];
+    let header = format!("{buckets} {dim} {min_n} {max_n} {hashes} {seed} {bow} {eow}\n");
+    let rows = TextRows { matrix: matrix.clone(), words: None };
+    let mut file = FilePlan::default();
+    file.push(Piece::Bytes(header.into_bytes()));
+    file.push(Piece::Stream { bytes: rows.bytes(), from: Arc::new(rows) });
+    Ok(Plan::single(file, report))
+}
+
+fn no_floret() -> Error {
+    Error::refused(
+        "only what floret made can be written as floret",
+        "its rows belong to its own hashes; other formats have rows of words",
+    )
+}

@@ -1,0 +1,106 @@
+//! Bytes to container.
+
+use super::super::Stop;
+use super::super::word2vec::Header;
+use super::super::wordlist::{Decode, Lines, repeated, without_repeats};
+use super::Kind;
+use super::probe::dimensions;
+use super::rules::*;
+use crate::model::{Container, Encoding, MATRIX, Tensor};
+use crate::source::View;
+use crate::wire::{Finding, Findings, Regions, What, to_len};
+use crate::{Input, Options};
+use weighbridge_codec::DType;
+
+pub(super) fn read(
+    kind: Kind,
+    input: &Input,
+    options: &Options,
+    findings: &mut Findings,
+) -> Result<Container, Stop> {
+    let bytes = input.source.bytes();
+    let size = input.source.len();
+    let (header, lines, dim) = begin(kind, bytes)?;
+    let front = header.map_or(0, |h| h.length as u64);
+    let parsed =
+        lines.parse(dim, Decode::new(options)).map_err(|bad| bad_line(&bad, dim, NUMBERS, TEXT))?;
+    if let Some(header) = header.filter(|h| h.rows != parsed.rows) {
+        return Err(miscounted(header, parsed.rows, front..size).into());
+    }
+    let words = without_repeats(parsed.words, to_len(parsed.rows))
+        .ok_or_else(|| TEXT.at(front..size).field("words"))?;
+    findings_about(&words, front..size, findings);
+    let shape = vec![parsed.rows, dim as u64];
+    let view = View::owned(parsed.matrix);
+    let mut matrix = Tensor::stored(MATRIX, Encoding::Plain(DType::F32), shape, view);
+    if let Some(kept) = words.kept {
+        matrix = matrix.pick_rows(kept);
+    }
+    let mut regions = Regions::default();
+    regions.add(0..front, What::Structure("header"));
+    regions.add(front..size, What::Tensor(0));
+    let mut notes = Vec::new();
+    if !lines.finished {
+        notes.push("the last line has no line break: the file may be cut short".to_owned());
+    }
+    Ok(Container {
+        format: kind.info().id,
+        layout: if header.is_some() { "with a header" } else { "without a header" }.to_owned(),
+        size,
+        tensors: vec![matrix],
+        vocabulary: Some(words.vocabulary),
+        notes,
+        regions,
+        ..Container::default()
+    })
+}
+
+fn findings_about(
+    words: &super::super::wordlist::Words,
+    span: std::ops::Range<u64>,
+    findings: &mut Findings,
+) {
+    if let Some(finding) = repeated(REPEATED, words, span) {
+        findings.push(finding);
+    }
+}
+
+/// The header if there is one, the lines, and how many numbers each has.
+fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize), Box<Finding>> {
+    if kind == Kind::Glove {
+        let lines = Lines::new(bytes, 0, 1);
+        // A line that was cut says nothing about the others.
+        let whole = lines.iter().count() - usize::from(!lines.finished);
+        let dim = dimensions(lines.iter().take(whole.max(1)));
+        let nothing = || {
+            let finding = EMPTY.at(0..bytes.len().min(64) as u64);
+            finding.expected("lines that end with numbers").hint("this is no GloVe file")
+        };
+        return Ok((None, lines, dim.ok_or_else(nothing)?));
+    }
+    let start = &bytes[..bytes.len().min(24)];
+    let header = Header::parse(bytes).ok_or_else(|| {
+        let finding = HEADER.at(0..start.len() as u64).field("first line");
+        finding.expected("two whole numbers").found(start.escape_ascii()).hint(
+            "this is no text of word vectors with a header; --from glove reads it without one",
+        )
+    })?;
+    let lines = Lines::new(bytes, header.length, 2);
+    let dim = usize::try_from(header.dim).unwrap_or(usize::MAX);
+    if header.rows == 0 || header.dim == 0 {
+        let finding = EMPTY.at(0..header.length as u64).field("first line");
+        return Err(Box::new(finding.found(format!("{} x {}", header.rows, header.dim))));
+    }
+    if lines.is_empty() {
+        return Err(Box::new(miscounted(header, 0, header.length as u64..bytes.len() as u64)));
+    }
+    Ok((Some(header), lines, dim))
+}
+
+fn miscounted(header: Header, found: u64, span: std::ops::Range<u64>) -> Finding {
+    let short = found < header.rows;
+    let finding = if short { CUT_SHORT } else { TRAILING }.at(span);
+    let finding = finding.expected(format!("{} rows", header.rows)).found(format!("{found} rows"));
+    let hint = "the file may be cut short; compare its size with the source it was copied from";
+    finding.hint(if short { hint } else { "" })
+}

@@ -1,0 +1,59 @@
+//! The numbered rules, and the checks that need the data.
+
+use super::super::word2vec::Header;
+use super::super::wordlist::{BadLine, Lines, Why, check_finite};
+use super::Kind;
+use crate::model::Container;
+use crate::wire::{Finding, Findings, Rule};
+use crate::{Input, rules};
+
+rules! {
+    HEADER "TXT-01" Error "the first line is not the number of rows and of values in a row";
+    EMPTY "TXT-02" Error "there are no rows or no values";
+    CUT_SHORT "TXT-03" Error "there are fewer rows than the first line says";
+    TRAILING "TXT-04" Error "there are more rows than the first line says";
+    NUMBERS "TXT-05" Error "a line does not end with as many numbers as it should";
+    TEXT "TXT-06" Error "a word is not UTF-8";
+    UNFINISHED "TXT-07" Error "the last line has no line break";
+    REPEATED "TXT-08" Warning "words stand twice";
+    NOT_FINITE "TXT-09" Warning "a value is not a finite number";
+}
+
+pub(super) fn check(kind: Kind, container: &Container, input: &Input, findings: &mut Findings) {
+    let bytes = input.source.bytes();
+    let lines = match kind {
+        Kind::Counted => Lines::new(bytes, Header::parse(bytes).map_or(0, |h| h.length), 2),
+        Kind::Glove => Lines::new(bytes, 0, 1),
+    };
+    check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row));
+    if let Some(finding) = unfinished(&lines, UNFINISHED) {
+        findings.push(finding);
+    }
+}
+
+/// A number at the very end may have lost digits.
+pub(in super::super) fn unfinished(lines: &Lines, rule: Rule) -> Option<Finding> {
+    let end = lines.end();
+    (!lines.finished).then(|| {
+        rule.at(end..end).expected("a line break").found("the end of the file").hint(
+            "the last number may have lost digits; add a line break if the file is known to be whole",
+        )
+    })
+}
+
+/// What is wrong with a line, as a finding.
+pub(in super::super) fn bad_line(bad: &BadLine, dim: usize, numbers: Rule, text: Rule) -> Finding {
+    let field = format!("line {}", bad.line);
+    match &bad.why {
+        Why::Numbers { found, then } => {
+            let finding = numbers.at(bad.span.clone()).field(field);
+            finding
+                .expected(format!("{dim} numbers behind the word"))
+                .found(format!("{found} numbers behind {then:?}"))
+        }
+        Why::NotUtf8 { at } => {
+            let finding = text.at(*at..*at + 1).field(field);
+            finding.expected("UTF-8 text").hint("--lossy puts a mark in its place")
+        }
+    }
+}

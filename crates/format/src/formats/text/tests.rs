@@ -1,0 +1,107 @@
+//! Odd files.
+
+use super::Kind;
+use crate::formats::{Format, check, detect, open};
+use crate::sink::to_memory;
+use crate::{Container, Error, Input, Options};
+
+fn read(name: &str, text: &[u8]) -> Result<Container, String> {
+    open(&Input::from_bytes(name, text.to_vec()), &Options::default()).map_err(|e| match e {
+        Error::Malformed { finding, .. } => format!("{} {}", finding.rule, finding.field),
+        other => other.to_string(),
+    })
+}
+
+fn written(kind: Kind, container: &Container) -> Vec<u8> {
+    to_memory(&kind.plan(container, &Options::default()).unwrap()).unwrap().remove(0).1
+}
+
+fn words(container: &Container) -> Vec<String> {
+    container.vocabulary.iter().flat_map(|v| v.tokens().map(|w| w.into_owned())).collect()
+}
+
+#[test]
+fn with_and_without_a_header() {
+    let lines = b"the 0.1 -2 3e-9\n. . . 1 2 3\n1984 4 5 6 \r\n";
+    let glove = read("x.txt", lines).unwrap();
+    assert_eq!(
+        (glove.format, words(&glove)),
+        ("glove", vec!["the".into(), ". . .".into(), "1984".into()])
+    );
+    let counted = read("x.txt", &[b"3 3\r\n", &lines[..]].concat()).unwrap();
+    assert_eq!((counted.format, words(&counted)), ("text", words(&glove)));
+    for container in [&glove, &counted] {
+        assert_eq!(
+            container.tensors[0].values_f32(0, 9),
+            [0.1, -2.0, 3e-9, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        );
+        let error = Kind::Counted.plan(container, &Options::default()).unwrap_err().to_string();
+        assert!(error.contains("word 1, \". . .\""), "{error}");
+    }
+    let plain = read("x.vec", b"2 2\na 0.10 2e0\nb 1e-7 -0.0\n").unwrap();
+    assert_eq!(written(Kind::Counted, &plain), b"2 2\na 0.1 2\nb 1e-7 -0\n");
+    assert_eq!(written(Kind::Glove, &plain), b"a 0.1 2\nb 1e-7 -0\n");
+}
+
+#[test]
+fn damage_is_placed() {
+    for (text, expected) in [
+        (&b"2 2\na 1 2\nb 3\n"[..], "TXT-05 line 3"),
+        (b"3 2\na 1 2\nb 3 4\n", "TXT-03 "),
+        (b"1 2\na 1 2\nb 3 4\n", "TXT-04 "),
+        (b"2 2\n", "TXT-03 "),
+        (b"0 2\n", "TXT-02 first line"),
+        (b"rows 2\n", "TXT-01 first line"),
+        (b"1 2\n\xFF 1 2\n", "TXT-06 line 2"),
+        (b"1 99999999999999\na 1 2\n", "TXT-05 line 2"),
+    ] {
+        assert_eq!(read("x.vec", text).unwrap_err(), expected, "{}", text.escape_ascii());
+    }
+    assert_eq!(read("x.glove", b"a 1 2\nb 1 2\nc 2\n").unwrap_err(), "TXT-05 line 3");
+    assert_eq!(read("x.glove", b"a b c\n").unwrap_err(), "TXT-02 ");
+    let lossy = Options::default().with("lossy", "true");
+    let input = Input::from_bytes("x.vec", b"1 2\n\xFF 1 2\n".to_vec());
+    assert_eq!(words(&open(&input, &lossy).unwrap()), ["\u{fffd}"]);
+}
+
+#[test]
+fn the_dimension_survives_odd_words_and_a_cut() {
+    let glove = read("x.glove", b"a 1 2 3\nno 5 1 2 3\n7 1 2 3\nb 4 5 6\n").unwrap();
+    assert_eq!(words(&glove), ["a", "no 5", "7", "b"]);
+    // The last line is cut: it is wrong, not the others.
+    assert_eq!(read("x.glove", b"a 1 2 3\nb 4 5").unwrap_err(), "TXT-05 line 2");
+}
+
+#[test]
+fn findings_that_leave_the_file_readable() {
+    let input = |text: &[u8]| Input::from_bytes("x.vec", text.to_vec());
+    let rules = |text: &[u8]| {
+        let (_, findings) = check(&input(text), &Options::default(), false).unwrap();
+        findings.list().iter().map(|f| (f.rule, f.start)).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(b"2 1\na 1\nb 2\n\n"), []);
+    assert_eq!(rules(b"2 1\na 1\nb 2"), [("TXT-07", 11)]);
+    assert_eq!(rules(b"2 1\na 1\nb nan\n"), [("TXT-09", 8)]);
+    assert_eq!(rules(b"3 1\na 1\na 2\nb 3\n"), [("TXT-08", 4)]);
+    let once = open(&input(b"3 1\na 1\na 2\nb 3\n"), &Options::default()).unwrap();
+    assert_eq!(once.tensors[0].values_f32(0, 2), [1.0, 3.0]);
+    let unfinished = open(&input(b"2 1\na 1\nb 2"), &Options::default()).unwrap();
+    assert_eq!(unfinished.notes.len(), 1);
+}
+
+#[test]
+fn other_text_is_not_taken_for_it() {
+    for text in [
+        "Some prose.\nIt was 12 30\nand then 1 2 3\n",
+        "1 2 3\n4 5 6\n",
+        "a,b,c\n1,2,3\n",
+        "{\"a\": 1 2}\n",
+        "[1, 2]\n",
+        "word 1\nword 2\n",
+        "<!DOCTYPE html>\n1 2 3",
+        "# a comment\na 1 2 3\n",
+    ] {
+        let format = detect(&Input::from_bytes("x.txt", text.as_bytes().to_vec()));
+        assert!(format.is_err(), "{text} is {:?}", format.unwrap().info().id);
+    }
+}

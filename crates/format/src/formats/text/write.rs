@@ -1,0 +1,23 @@
+//! Container to planned bytes.
+
+use super::super::wordlist::{Decode, Prepared, TextRows, prepare};
+use super::Kind;
+use crate::model::{Container, FilePlan, Piece, Plan};
+use crate::{Error, Options};
+use std::sync::Arc;
+
+pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Result<Plan, Error> {
+    let info = kind.info();
+    let prepared = prepare(container, options, info)?;
+    let decode = Decode::new(options);
+    prepared.check_words(decode, info.id)?;
+    let mut file = FilePlan::default();
+    if kind == Kind::Counted {
+        let header = format!("{} {}\n", prepared.rows(), prepared.dim());
+        file.push(Piece::Bytes(header.into_bytes()));
+    }
+    let Prepared { matrix, words, report } = prepared;
+    let rows = TextRows { matrix, words: Some((words, decode)) };
+    file.push(Piece::Stream { bytes: rows.bytes(), from: Arc::new(rows) });
+    Ok(Plan::single(file, report))
+}

@@ -1,0 +1,70 @@
+//! What the formats of words and their rows share: word2vec, text, GloVe, floret and fastText.
+
+mod decode;
+mod digits;
+mod lines;
+mod prepare;
+
+pub(super) use decode::{Decode, Words, put_word, without_repeats};
+pub(super) use digits::TextRows;
+pub(super) use lines::{BadLine, Lines, Why, numbers_at_end};
+pub(super) use prepare::{Prepared, prepare};
+
+use crate::OptionSpec;
+use crate::model::{MATRIX, Tensor};
+use crate::wire::{Finding, Findings, Rule, Span, to_len};
+use rayon::prelude::*;
+
+pub(super) const ESCAPE: OptionSpec = OptionSpec {
+    name: "escape",
+    value: "",
+    choices: &[],
+    help: "word2vec, text, glove: write words with spaces or line breaks as \\s, \\n and so on, and read them back",
+    reading: true,
+};
+
+pub(super) const LOSSY: OptionSpec = OptionSpec {
+    name: "lossy",
+    value: "",
+    choices: &[],
+    help: "word2vec, text, glove, fasttext: put U+FFFD where a word is not UTF-8",
+    reading: true,
+};
+
+/// The finding about words that stand twice; the first of each is kept.
+pub(super) fn repeated(rule: Rule, words: &Words, span: Span) -> Option<Finding> {
+    let (row, dropped) = words.repeats?;
+    let finding = rule.at(span).field(format!("row {row}"));
+    Some(
+        finding
+            .expected("every word once")
+            .found(format!("{dropped} rows with words that were there before, left out")),
+    )
+}
+
+/// Reports the first NaN or infinity of the matrix. `place` says where a row stands in the file.
+pub(super) fn check_finite(
+    tensors: &[Tensor],
+    rule: Rule,
+    findings: &mut Findings,
+    place: impl Fn(u64) -> Span,
+) {
+    let Some(matrix) = tensors.iter().find(|t| t.name == MATRIX) else { return };
+    let [rows, cols] = *matrix.shape.as_slice() else { return };
+    // Rows that are looked at together.
+    let together = ((1u64 << 16) / cols.max(1)).max(1);
+    let first_bad = |start: u64| {
+        let n = together.min(rows - start);
+        let (mut values, mut raw) = (vec![0.0; to_len(n * cols)], Vec::new());
+        matrix.rows_f32(start, &mut values, &mut raw);
+        let at = values.iter().position(|v| !v.is_finite())?;
+        Some((start * cols + at as u64, values[at]))
+    };
+    let blocks = rows.div_ceil(together);
+    let found = (0..blocks).into_par_iter().map(|i| i * together).find_map_first(first_bad);
+    if let Some((index, value)) = found {
+        let finding = rule.at(place(index / cols)).field(format!("tensor {MATRIX:?}"));
+        let found = format!("{value} at row {}, column {}", index / cols, index % cols);
+        findings.push(finding.expected("finite numbers").found(found));
+    }
+}

@@ -1,0 +1,78 @@
+//! What of a container is written as words and rows.
+
+use super::decode::Decode;
+use crate::formats::FormatInfo;
+use crate::model::{Container, Report, Tensor, fit, lose_others};
+use crate::{Error, Options, Vocabulary};
+
+/// A matrix with a word for each row, ready to be written.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Rows have the lengths that they had at first.
+    pub matrix: Tensor,
+    pub words: Vocabulary,
+    pub report: Report,
+}
+
+impl Prepared {
+    pub(crate) fn dim(&self) -> u64 {
+        self.matrix.shape[1]
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.matrix.shape[0]
+    }
+
+    /// Refuses words that would not come back as they are.
+    pub(crate) fn check_words(&self, decode: Decode, id: &str) -> Result<(), Error> {
+        for (i, word) in self.words.tokens().enumerate() {
+            if decode.written(&word).is_none() {
+                let what = if word.is_empty() { "is empty" } else { "has a space or a line break" };
+                return Err(Error::refused(
+                    format!("word {i}, {word:?}, {what}, which {id} can't hold"),
+                    "--escape writes such words in another way, which reading with --escape undoes",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The words and their rows in f32, and what else the container had. Formats with subwords get the
+/// rows of all words; what is behind them is theirs to handle.
+pub(crate) fn prepare(
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Prepared, Error> {
+    let mut report = Report::default();
+    let embeddings = container.word_matrix()?;
+    let Some(words) = embeddings.words.clone() else {
+        return Err(Error::refused(
+            "the rows have no words",
+            "--words FILE gives a word for each row, one a line",
+        ));
+    };
+    let words = words.into_owned();
+    if let Some((again, first)) = words.duplicate() {
+        let word = words.token(again).unwrap_or_default();
+        return Err(Error::refused(
+            format!("word {again}, {word:?}, is the same as word {first}"),
+            "readers would keep one of the two only",
+        ));
+    }
+    lose_others(container, &embeddings, &mut report);
+    let mut alone = container.clone();
+    alone.tensors = vec![embeddings.original()];
+    words.lose_special(&mut report);
+    if container.vocabulary.is_none() {
+        alone.drop_word_records();
+    }
+    let placements = fit(&alone, &info.holds, options, &mut report)?;
+    let Some(placed) = placements.first().and_then(|p| alone.tensors.get(p.tensor)) else {
+        let why = report.losses.last().map(|l| format!("{}: {}", l.what, l.why));
+        let what = format!("nothing can be written as {}; {}", info.id, why.unwrap_or_default());
+        return Err(Error::refused(what, ""));
+    };
+    Ok(Prepared { matrix: placed.clone(), words, report })
+}
