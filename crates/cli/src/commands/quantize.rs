@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::HashSet;
 use std::process::ExitCode;
 use weighbridge::codec::block::Encoder;
-use weighbridge::quantize::{Domain, Method};
+use weighbridge::quantize::{Domain, Method, ProductSettings};
 use weighbridge::{Conversion, Error, Options, QuantizeReport, QuantizeRequest, quantize};
 
 pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> {
@@ -23,6 +23,11 @@ pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> 
         min_bytes: args.min_bytes,
         clip: args.clip,
         importance: args.importance.clone(),
+        product: ProductSettings {
+            subquantizers: args.subquantizers,
+            bits: args.bits,
+            seed: args.seed,
+        },
         options,
         allow_loss: args.allow_loss,
         force: args.force,
@@ -84,6 +89,12 @@ fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
         report.loss.cosine,
         report.loss.snr_db.map(|db| format!(", signal to noise {db:.1} dB")).unwrap_or_default(),
     ));
+    if let Some(recall) = report.recall_at_10 {
+        out.push_str(&format!(
+            "  recall   {:.1} % of the ten nearest words are still among them\n",
+            100.0 * recall
+        ));
+    }
     // Quantized and kept tensors are listed below.
     let quantized: HashSet<_> = report.tensors.iter().map(|t| t.name.as_str()).collect();
     let mut others = c.plan.report.clone();

@@ -3,6 +3,7 @@
 use super::{Dialect, Encoding, Produce};
 use crate::source::View;
 use crate::wire::{numel, to_len};
+use rayon::prelude::*;
 use std::fmt::Debug;
 use std::sync::Arc;
 use weighbridge_codec::{DType, Scalar, element};
@@ -10,6 +11,9 @@ use weighbridge_codec::{DType, Scalar, element};
 /// Elements handled at a time: bounds the memory of everything that walks through a tensor. A
 /// multiple of eight, so that blocks of packed types begin on a byte.
 pub const BLOCK: usize = 64 * 1024;
+
+/// Fewer bytes are collected sooner than other threads wake up.
+const WORTH_SHARING: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
 pub struct Tensor {
@@ -129,8 +133,14 @@ impl Tensor {
             Data::Rows(source) => {
                 buffer.clear();
                 buffer.resize(to_len(n.checked_mul(width)?), 0);
-                let each = buffer.chunks_exact_mut(to_len(width).max(1));
-                each.zip(row..).for_each(|(out, row)| source.read(row, out));
+                let width = to_len(width).max(1);
+                if buffer.len() < WORTH_SHARING {
+                    let each = buffer.chunks_exact_mut(width).zip(row..);
+                    each.for_each(|(out, row)| source.read(row, out));
+                } else {
+                    let each = buffer.par_chunks_exact_mut(width).enumerate();
+                    each.for_each(|(i, out)| source.read(row + i as u64, out));
+                }
                 Some(buffer)
             }
         }

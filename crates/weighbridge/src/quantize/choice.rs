@@ -21,6 +21,10 @@ pub(super) fn choose(
     request: &QuantizeRequest,
 ) -> Result<(Vec<Chosen>, Vec<Kept>), Error> {
     check_request(request)?;
+    if let Method::Product { .. } = request.method {
+        let (tensor, kept) = super::product::choose(container)?;
+        return Ok((vec![Chosen { tensor, method: request.method }], kept));
+    }
     let globs = |list: &[String]| list.iter().map(|t| pattern(t)).collect::<Result<Vec<_>, _>>();
     let (select, exclude) = (globs(&request.select)?, globs(&request.exclude)?);
     let names = request.overrides.iter().map(|(glob, method)| Ok((pattern(glob)?, *method)));
@@ -95,8 +99,25 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
             "it goes with --normalize and --rounding",
         ));
     }
-    if request.overrides.iter().any(|(_, m)| *m == Method::Rows) {
-        return Err(Error::refused("i8 is a method for a whole file", "--method i8"));
+    let is_product = matches!(request.method, Method::Product { .. });
+    let chooses = !request.select.is_empty() || !request.exclude.is_empty();
+    if is_product && (only_for_weights || chooses || request.min_bytes > 0) {
+        return Err(Error::refused(
+            "pq and opq quantize the one matrix of words, without choices, bounds or encoders",
+            "they go with --subquantizers, --bits and --seed",
+        ));
+    }
+    if !is_product && request.product != plain.product {
+        return Err(Error::refused(
+            "--subquantizers, --bits and --seed have no meaning here",
+            "they go with pq and opq",
+        ));
+    }
+    let of_file = |m: &Method| matches!(m, Method::Rows | Method::Product { .. });
+    if let Some((_, method)) = request.overrides.iter().find(|(_, m)| of_file(m)) {
+        let name = method.name();
+        let what = format!("{name} is a method for a whole file");
+        return Err(Error::refused(what, format!("--method {name}")));
     }
     if let Some((low, high)) = request.clip
         && !(low.is_finite() && high.is_finite() && low < high)

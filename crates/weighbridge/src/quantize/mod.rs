@@ -6,12 +6,14 @@ mod error;
 mod importance;
 mod method;
 mod parts;
+mod product;
 mod report;
 mod rows;
 mod whole;
 
 pub use error::{ErrorSums, Loss};
 pub use method::Method;
+pub use product::ProductSettings;
 pub use report::{Kept, QuantizeReport, Quantized};
 pub use whole::Domain;
 
@@ -45,6 +47,8 @@ pub struct QuantizeRequest {
     pub clip: Option<(f32, f32)>,
     /// A file with a weight for every column.
     pub importance: Option<PathBuf>,
+    /// For `pq` and `opq`.
+    pub product: ProductSettings,
     /// Options of the formats.
     pub options: Options,
     pub allow_loss: bool,
@@ -63,6 +67,7 @@ impl QuantizeRequest {
             min_bytes: 0,
             clip: None,
             importance: None,
+            product: ProductSettings::default(),
             options: Options::default(),
             allow_loss: false,
             force: false,
@@ -111,24 +116,39 @@ pub fn quantize<'a>(
                     request.method.name(),
                     output.display().to_string()
                 ),
-                format!("name the output something.{format}"),
+                format!("name the output something.{}", extension(format)),
             ));
         }
-        output => output.map_or_else(|| PathBuf::from(format!("out.{format}")), Path::to_owned),
+        output => output
+            .map_or_else(|| PathBuf::from(format!("out.{}", extension(format))), Path::to_owned),
     };
     Ok(Quantization { request, container, output, chosen, kept, importance })
+}
+
+fn extension(format: &'static str) -> &'static str {
+    let info = weighbridge_format::find(format).map(|f| f.info());
+    info.and_then(|i| i.extensions.first()).copied().unwrap_or(format)
 }
 
 impl Quantization<'_> {
     /// Values to quantize, for a progress bar.
     pub fn work(&self) -> u64 {
-        self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum()
+        let values: u64 =
+            self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
+        // Training counts as much as encoding.
+        if matches!(self.request.method, Method::Product { .. }) { 2 * values } else { values }
     }
 
     /// Quantizes, and plans the file.
     pub fn run(self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
         if self.request.method == Method::Rows {
             return rows::run(self.container, &self.output, self.request, self.kept, progress);
+        }
+        if let Method::Product { rotate } = self.request.method {
+            let (container, kept) = (self.container, self.kept);
+            let index = self.chosen.first().map_or(0, |c| c.tensor);
+            let request = self.request;
+            return product::run(container, index, rotate, &self.output, request, kept, progress);
         }
         let mut container = self.container.clone();
         let mut done = Vec::with_capacity(self.chosen.len());
@@ -164,7 +184,7 @@ impl Quantization<'_> {
                     orders.push((chosen.tensor, order));
                 }
                 Method::Whole(width) => whole.push((chosen.tensor, width, clip)),
-                Method::Rows | Method::Keep => {}
+                Method::Rows | Method::Product { .. } | Method::Keep => {}
             }
         }
         let mut list = Vec::new();

@@ -17,6 +17,9 @@ pub struct QuantizeReport {
     /// The quantized tensors, the largest error first.
     pub tensors: Vec<Quantized>,
     pub kept: Vec<Kept>,
+    /// Of product quantization: the share of the ten nearest words that are still among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall_at_10: Option<f64>,
 }
 
 /// A tensor in its new form.
@@ -96,6 +99,7 @@ impl QuantizeReport {
             loss: all.loss(),
             tensors,
             kept,
+            recall_at_10: None,
         }
     }
 }

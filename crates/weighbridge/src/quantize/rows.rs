@@ -42,6 +42,7 @@ pub(super) fn run(
             loss,
         }],
         kept,
+        recall_at_10: None,
     };
     let (allow_loss, force) = (request.allow_loss, request.force);
     let output = output.to_owned();

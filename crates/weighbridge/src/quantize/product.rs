@@ -1,0 +1,240 @@
+//! Product quantization of word embeddings: what finalfusion holds.
+
+use super::{ErrorSums, Kept, QuantizeReport, QuantizeRequest};
+use crate::convert::{Conversion, target_format};
+use crate::words::TensorRows;
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+use weighbridge_codec::product::{Codebook, Training};
+use weighbridge_format::model::{Encoding, Produce, Product, Target};
+use weighbridge_format::sink::Progress;
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Container, Error, Tensor, View};
+use weighbridge_search::{Metric, Query, Rows, nearest_within};
+
+/// Rows that a codebook is made from: more hardly make it better.
+const SAMPLE: u64 = 100_000;
+/// Rows that are encoded together.
+const TOGETHER: usize = 1024;
+/// Rows whose neighbours before and after are compared, and how many neighbours.
+const ASKED: u64 = 200;
+const NEIGHBOURS: usize = 10;
+
+/// How rows are cut, and what chooses the centroids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProductSettings {
+    /// Parts of a row; about ten values each when there is none.
+    pub subquantizers: Option<u64>,
+    /// Bits of a code: 2^bits centroids, 8 at most.
+    pub bits: u32,
+    pub seed: u64,
+}
+
+impl Default for ProductSettings {
+    fn default() -> Self {
+        ProductSettings { subquantizers: None, bits: 8, seed: 1 }
+    }
+}
+
+/// The one tensor that is quantized, and why the others are not.
+pub(super) fn choose(container: &Container) -> Result<(usize, Vec<Kept>), Error> {
+    let found = container.word_matrix()?;
+    if !matches!(found.matrix.encoding, Encoding::Plain(_) | Encoding::Scaled(_)) {
+        let name = found.matrix.encoding.name();
+        return Err(Error::refused(
+            format!("the rows are quantized already ({name})"),
+            "`weighbridge convert --dtype f32` reconstructs them first",
+        ));
+    }
+    let index = container.tensors.iter().position(|t| std::ptr::eq(t, found.matrix)).unwrap_or(0);
+    let others = container.tensors.iter().enumerate().filter(|(i, _)| *i != index);
+    let why = |t: &Tensor| Kept { name: t.name.clone(), why: "is no matrix of words".to_owned() };
+    Ok((index, others.map(|(_, t)| why(t)).collect()))
+}
+
+pub(super) fn run(
+    mut container: Container,
+    index: usize,
+    rotate: bool,
+    output: &Path,
+    request: &QuantizeRequest,
+    kept: Vec<Kept>,
+    progress: Progress,
+) -> Result<(Conversion, QuantizeReport), Error> {
+    let found = container.word_matrix()?;
+    let words = to_len(found.word_rows());
+    let tensor = found.matrix.clone();
+    let (rows, norms) = unit_rows(&tensor, found.norms.is_some());
+    let values = rows.count();
+    let training = training(&request.product, rotate, tensor.shape[1])?;
+    let mut told = 0;
+    let book = train(&training, &rows, &mut |share| {
+        let done = share_of(values, share).max(told);
+        progress(done - told);
+        told = done;
+    })?;
+    let codes = encode(&rows, &book, progress);
+    let norms = norms.map(|norms| View::owned(bytes_of(&norms)));
+    let product = to_product(&book, norms)
+        .ok_or_else(|| Error::refused("the sizes of the quantizer do not fit", ""))?;
+    let encoding = Encoding::Product(Arc::new(product));
+    let after = Tensor::stored(
+        tensor.name.clone(),
+        encoding.clone(),
+        tensor.shape.clone(),
+        View::owned(codes),
+    );
+    let errors = compare(&tensor, &after);
+    let recall = recall(&tensor, &after, words)?;
+    // The codes are there already: a fortieth of the values.
+    let target = Target { encoding, data: Arc::new(Codes(after)), bounds: (0.0, 0.0) };
+    container.tensors[index].target = Some(target);
+    let format = target_format(output, Some("finalfusion"))?;
+    let plan = format.plan(&container, &request.options)?;
+    let mut report = QuantizeReport::new(&container, &plan, &[(index, errors)], kept);
+    report.recall_at_10 = recall;
+    let (allow_loss, force) = (request.allow_loss, request.force);
+    let output = output.to_owned();
+    Ok((Conversion { container, format, plan, output, allow_loss, force }, report))
+}
+
+/// Of unit length, with the lengths that rows had, unless they have it already: directions are what
+/// similarity needs, and a length costs no more than four bytes.
+fn unit_rows(tensor: &Tensor, has_norms: bool) -> (Tensor, Option<Vec<f32>>) {
+    if has_norms {
+        return (tensor.clone(), None);
+    }
+    let (unit, norms) = tensor.unit_rows(tensor.shape[0]);
+    if norms.iter().all(|n| (n - 1.0).abs() < 1e-3 || *n == 0.0) {
+        return (tensor.clone(), None);
+    }
+    (unit, Some(norms))
+}
+
+fn training(settings: &ProductSettings, rotate: bool, dim: u64) -> Result<Training, Error> {
+    let divides = |n: &u64| dim.is_multiple_of(*n);
+    let usual = || (1..=(dim / 10).max(1)).rev().find(divides).unwrap_or(1);
+    let parts = settings.subquantizers.unwrap_or_else(usual);
+    if parts == 0 || !divides(&parts) {
+        let possible: Vec<_> = (1..=dim).filter(divides).map(|n| n.to_string()).collect();
+        return Err(Error::refused(
+            format!("rows of {dim} values can't be cut into {parts} parts"),
+            format!("--subquantizers takes one of {}", possible.join(" ")),
+        ));
+    }
+    if !(1..=8).contains(&settings.bits) {
+        let what = format!("codes of {} bits can't be stored", settings.bits);
+        return Err(Error::refused(what, "--bits takes 1 to 8"));
+    }
+    let usual = Training::new(to_len(parts));
+    Ok(Training { centroids: 1 << settings.bits, seed: settings.seed, rotate, ..usual })
+}
+
+fn train(
+    training: &Training,
+    rows: &Tensor,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Codebook, Error> {
+    let (count, dim) = (rows.shape[0], to_len(rows.shape[1]));
+    let step = count.div_ceil(SAMPLE).max(1);
+    let picked: Vec<u64> = (0..count).step_by(to_len(step)).collect();
+    let mut sample = vec![0.0; picked.len() * dim];
+    sample.par_chunks_mut(dim).zip(&picked).for_each_init(Vec::new, |raw, (out, row)| {
+        rows.rows_f32(*row, out, raw);
+    });
+    training.train(&sample, dim, progress).map_err(|e| {
+        Error::refused(format!("no codebook can be made: {e}"), "`weighbridge verify` says more")
+    })
+}
+
+/// The codes of all rows.
+fn encode(rows: &Tensor, book: &Codebook, progress: Progress) -> Vec<u8> {
+    let (count, dim, parts) = (to_len(rows.shape[0]), book.dim(), book.parts());
+    let mut codes = vec![0; count * parts];
+    // Some blocks at a time, so that the bar moves.
+    let some = TOGETHER * 4 * rayon::current_num_threads();
+    for (i, part) in codes.chunks_mut(some * parts).enumerate() {
+        let encode = |buffers: &mut (Vec<f32>, Vec<u8>), (j, codes): (usize, &mut [u8])| {
+            let (values, raw) = buffers;
+            values.resize(codes.len() / parts * dim, 0.0);
+            rows.rows_f32((i * some + j * TOGETHER) as u64, values, raw);
+            book.encode(values, codes);
+        };
+        let blocks = part.par_chunks_mut(TOGETHER * parts).enumerate();
+        blocks.for_each_init(Default::default, encode);
+        progress((part.len() / parts * dim) as u64);
+    }
+    codes
+}
+
+/// What became of the values.
+fn compare(before: &Tensor, after: &Tensor) -> ErrorSums {
+    let (count, dim) = (before.shape[0], to_len(before.shape[1]));
+    let starts: Vec<u64> = (0..count).step_by(TOGETHER).collect();
+    let of_block = |start: &u64| {
+        let n = to_len(count - start).min(TOGETHER) * dim;
+        let (mut x, mut y, mut raw) = (vec![0.0; n], vec![0.0; n], Vec::new());
+        before.rows_f32(*start, &mut x, &mut raw);
+        after.rows_f32(*start, &mut y, &mut raw);
+        ErrorSums::of(&x, &y)
+    };
+    // Added up in order, so that any number of threads gives the same sums.
+    let sums: Vec<_> = starts.par_iter().map(of_block).collect();
+    sums.into_iter().fold(ErrorSums::default(), ErrorSums::plus)
+}
+
+/// How many of the nearest words of some words are still among their nearest.
+#[allow(clippy::cast_precision_loss)]
+fn recall(before: &Tensor, after: &Tensor, words: usize) -> Result<Option<f64>, Error> {
+    if words < 2 {
+        return Ok(None);
+    }
+    let step = (words as u64).div_ceil(ASKED).max(1);
+    let asked: Vec<usize> = (0..words).step_by(to_len(step)).collect();
+    let neighbours = |tensor: &Tensor| {
+        let rows = TensorRows::new(tensor);
+        let vector = |row: &usize| rows.block(*row, 1, &mut Vec::new()).to_vec();
+        let vectors: Vec<Vec<f32>> = asked.iter().map(vector).collect();
+        let queries: Vec<Query> = vectors
+            .iter()
+            .zip(&asked)
+            .map(|(vector, row)| Query { vector, exclude: std::slice::from_ref(row) })
+            .collect();
+        nearest_within(&rows, words, &queries, NEIGHBOURS, Metric::Cosine)
+            .map_err(|e| Error::refused(e.to_string(), ""))
+    };
+    let (before, after) = (neighbours(before)?, neighbours(after)?);
+    let (mut there, mut all) = (0, 0);
+    for (before, after) in before.iter().zip(&after) {
+        all += before.len();
+        there += before.iter().filter(|b| after.iter().any(|a| a.row == b.row)).count();
+    }
+    Ok((all > 0).then(|| there as f64 / all as f64))
+}
+
+fn to_product(book: &Codebook, norms: Option<View>) -> Option<Product> {
+    let sizes = [book.dim(), book.parts(), book.centroids()].map(|n| n as u64);
+    let projection = book.projection().map(|p| View::owned(bytes_of(p)));
+    Product::new(sizes, View::owned(bytes_of(book.values())), projection, norms)
+}
+
+fn bytes_of(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// Values that a share of the training counts as.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+fn share_of(values: u64, share: f64) -> u64 {
+    (values as f64 * share.clamp(0.0, 1.0)) as u64
+}
+
+/// The codes of a quantized matrix.
+#[derive(Debug)]
+struct Codes(Tensor);
+
+impl Produce for Codes {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        self.0.view().map_or(Ok(()), |codes| out(codes))
+    }
+}
