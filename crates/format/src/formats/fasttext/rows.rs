@@ -55,6 +55,8 @@ fn mean(
     mut add_bucket: impl FnMut(u64, &mut [f32]),
 ) {
     let mut count = 1u32;
+    // fastText begins with zero, which makes +0 of -0.
+    sum.iter_mut().for_each(|s| *s += 0.0);
     subwords.for_each_fasttext_row(word, &mut |ngram| {
         add_bucket(ngram, sum);
         count += 1;
