@@ -77,6 +77,17 @@ impl Container {
         }
     }
 
+    /// Sets a metadata value from a text, in its old place if it had one. It keeps the type that it
+    /// had where the text can be read as that.
+    pub fn set_as_before(&mut self, key: &str, text: &str) {
+        match self.metadata.iter_mut().find(|(k, _)| k == key) {
+            Some((_, old)) => {
+                *old = old.read_alike(text).unwrap_or_else(|| Value::Text(text.into()));
+            }
+            None => self.set_text(key, text),
+        }
+    }
+
     /// The dialect of `format`, if the content comes from there, directly or through a hub.
     pub fn dialect_of(&self, format: &str) -> Option<&Dialect> {
         match &self.origin {

@@ -31,4 +31,4 @@ pub use tensor::{Arrangement, BLOCK, Blocks, Data, RowSource, Target, Tensor};
 pub use value::{Array, Value, scalar_json};
 pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};
 pub(crate) use words::lose_others;
-pub use words::{MATRIX, NORMS, WordMatrix};
+pub use words::{MATRIX, NORMS, WORD_TABLE, WordMatrix};

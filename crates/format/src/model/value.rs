@@ -67,6 +67,16 @@ impl Value {
         }
     }
 
+    /// A value of the same type from a text; `None` where the text can't be read as that.
+    pub fn read_alike(&self, text: &str) -> Option<Value> {
+        match self {
+            Value::Text(_) => Some(Value::Text(text.to_owned())),
+            Value::Bool(_) => text.parse().ok().map(Value::Bool),
+            Value::Number(dtype, _) => read_number(*dtype, text),
+            Value::Bits { .. } | Value::Array(_) => None,
+        }
+    }
+
     /// As JSON for people and scripts. Long arrays are given by type and shape only.
     pub fn to_json(&self) -> serde_json::Value {
         const MOST: u64 = 64;
@@ -98,6 +108,25 @@ impl Array {
     }
 }
 
+/// A number of a type from a text. Whole numbers must fit; others may be rounded.
+fn read_number(dtype: DType, text: &str) -> Option<Value> {
+    let number = if dtype.is_integer() {
+        text.parse().map(Scalar::Int).or_else(|_| text.parse().map(Scalar::UInt)).ok()?
+    } else if matches!(dtype, DType::C64 | DType::Bool | DType::Bitset) {
+        return None;
+    } else {
+        Scalar::Float(text.parse().ok()?)
+    };
+    let mut bytes = [0; 8];
+    element::write(dtype, &mut bytes, 0, number);
+    let kept = element::read(dtype, &bytes, 0);
+    let fits = match number {
+        Scalar::Float(v) => v.is_finite() == kept.to_f64().is_finite(),
+        _ => kept.same(number),
+    };
+    fits.then(|| Value::number(dtype, &bytes))
+}
+
 fn scalar_text(value: Scalar) -> String {
     match value {
         Scalar::Int(v) => v.to_string(),
@@ -114,5 +143,32 @@ pub fn scalar_json(value: Scalar) -> serde_json::Value {
         Scalar::UInt(v) => v.into(),
         Scalar::Float(v) if v.is_finite() => v.into(),
         other => scalar_text(other).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_as_what_was_there() {
+        let number = |dtype| Value::Number(dtype, 0);
+        for (old, text, expected) in [
+            (Value::Text("a".into()), "1", Some("str 1")),
+            (Value::Bool(false), "true", Some("bool true")),
+            (Value::Bool(false), "yes", None),
+            (number(DType::I64), "-300", Some("i64 -300")),
+            (number(DType::U64), "18446744073709551615", Some("u64 18446744073709551615")),
+            (number(DType::U8), "256", None),
+            (number(DType::I32), "1.5", None),
+            (number(DType::F32), "1.5", Some("f32 1.5")),
+            (number(DType::F16), "1e9", None),
+            (number(DType::F64), "3", Some("f64 3")),
+            (number(DType::C64), "3", None),
+        ] {
+            let new = old.read_alike(text);
+            let shown = new.map(|v| format!("{} {}", v.type_name(), v.to_plain_text().unwrap()));
+            assert_eq!(shown.as_deref(), expected, "{old:?} {text}");
+        }
     }
 }

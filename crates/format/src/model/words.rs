@@ -15,7 +15,7 @@ pub const MATRIX: &str = "embeddings";
 /// The name of the lengths that the words' rows had before they were given unit length.
 pub const NORMS: &str = "norms";
 /// The table of a transformer's word embeddings.
-const TABLE: &str = "embeddings.word_embeddings.weight";
+pub const WORD_TABLE: &str = "embeddings.word_embeddings.weight";
 
 /// What of a container is word embeddings.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Container {
         let named = |name: &str| matrices.iter().filter(fitting).find(|t| t.name == name);
         let mut rest = matrices.iter().filter(fitting);
         let only = rest.next().filter(|_| rest.next().is_none());
-        let found = named(MATRIX).or_else(|| named(TABLE)).or(only);
+        let found = named(MATRIX).or_else(|| named(WORD_TABLE)).or(only);
         let Some(matrix) = found.copied() else {
             let rows = expected.map_or("any".to_owned(), |rows| rows.to_string());
             let what = format!(

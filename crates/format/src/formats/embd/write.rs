@@ -4,8 +4,8 @@ use super::super::FormatInfo;
 use super::layout::{self, Descriptor, Header};
 use super::metadata::{REQUIRED, derived};
 use crate::model::{
-    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SPECIAL_TOKENS, SharedData,
-    Tensor, fit,
+    Container, Encoding, FilePlan, MATRIX, Piece, Placement, Plan, Report, SPECIAL_TOKENS,
+    SharedData, Tensor, WORD_TABLE, fit,
 };
 use crate::wire::{align_up, fnv1a32, put_u16, put_u32};
 use crate::{Error, Options};
@@ -25,9 +25,7 @@ pub(super) fn plan(
     if options.get("layout") == Some("stream") {
         return plan_stream(container, options, info, report);
     }
-    let rows = container
-        .tensor("embeddings.word_embeddings.weight")
-        .and_then(|t| t.shape.first().copied());
+    let rows = container.tensor(WORD_TABLE).and_then(|t| t.shape.first().copied());
     let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
     if let (Some(rows), Some(tokens)) = (rows, tokens)
         && rows != tokens
@@ -117,6 +115,14 @@ fn adapt(
                 what,
                 "give one of them another name with --rename OLD=NEW",
             ));
+        }
+    }
+    // Word embeddings are the table of a model that has nothing else.
+    if foreign && c.vocabulary.is_some() && c.tensor(WORD_TABLE).is_none() {
+        let words = c.word_matrix().ok().filter(|w| w.matrix.name == MATRIX);
+        let index = words.and_then(|w| c.tensors.iter().position(|t| std::ptr::eq(t, w.matrix)));
+        if let Some(table) = index.and_then(|i| c.tensors.get_mut(i)) {
+            WORD_TABLE.clone_into(&mut table.name);
         }
     }
     c.tensors.retain_mut(|t| {
