@@ -9,7 +9,7 @@ use crate::Input;
 /// Bytes that are looked at.
 const LOOK: usize = 1 << 16;
 /// Lines that are looked at to find out how many numbers each has.
-const SAMPLE: usize = 1000;
+pub(super) const SAMPLE: usize = 1000;
 
 pub(super) fn probe(kind: Kind, input: &Input) -> Sureness {
     if input.is_folder {

@@ -4,7 +4,7 @@ use super::super::Stop;
 use super::super::word2vec::Header;
 use super::super::wordlist::{Decode, Lines, repeated, without_repeats};
 use super::Kind;
-use super::probe::dimensions;
+use super::probe::{SAMPLE, dimensions};
 use super::rules::*;
 use crate::model::{Container, Encoding, MATRIX, Tensor};
 use crate::source::View;
@@ -69,9 +69,12 @@ fn findings_about(
 fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize), Box<Finding>> {
     if kind == Kind::Glove {
         let lines = Lines::new(bytes, 0, 1);
+        let mut sample: Vec<&[u8]> = lines.iter().take(SAMPLE + 1).collect();
         // A line that was cut says nothing about the others.
-        let whole = lines.iter().count() - usize::from(!lines.finished);
-        let dim = dimensions(lines.iter().take(whole.max(1)));
+        if !lines.finished && (2..=SAMPLE).contains(&sample.len()) {
+            sample.pop();
+        }
+        let dim = dimensions(sample.into_iter());
         let nothing = || {
             let finding = EMPTY.at(0..bytes.len().min(64) as u64);
             finding.expected("lines that end with numbers").hint("this is no GloVe file")
