@@ -1,5 +1,9 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
+mod words;
+
+pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
+
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
@@ -48,15 +52,23 @@ Examples:
     /// Store the weights of a model in fewer bits, and say what that cost
     #[command(
         after_help = "Methods, with bits a weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
-32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin).
+32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin),
+pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
 
 Examples:
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
   weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
   weighbridge quantize model.safetensors --method k3 --report-only --json | jq .relative_rmse
-  weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize"
+  weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize
+  weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
     )]
     Quantize(Quantize),
+    Lookup(Lookup),
+    Similar(Similar),
+    Analogy(Analogy),
+    Evaluate(Evaluate),
+    Select(Select),
+    Metadata(Metadata),
     /// Compare two files of any formats by their tensors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
@@ -79,7 +91,9 @@ Examples:
     #[command(after_help = "Examples:
   weighbridge completions bash > ~/.local/share/bash-completion/completions/weighbridge
   weighbridge completions zsh > ~/.zfunc/_weighbridge")]
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -138,7 +152,7 @@ pub(crate) struct Convert {
     /// Rename a tensor, metadata key or size variable (repeatable)
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     pub rename: Vec<(String, String)>,
-    /// Set a metadata text (repeatable)
+    /// Set a metadata value (repeatable); it keeps the type that it had, if it can
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
     /// A file with a word for each row, one a line
@@ -165,7 +179,7 @@ pub(crate) struct Convert {
 pub(crate) struct Quantize {
     /// A file, or a Hugging Face model directory
     pub input: PathBuf,
-    /// What to write: an .mcf file, or .i8bin with the method i8
+    /// What to write: an .mcf file, .i8bin with the method i8, .fifu with pq and opq
     #[arg(required_unless_present = "report_only")]
     pub output: Option<PathBuf>,
     /// How to store the values
@@ -195,6 +209,15 @@ pub(crate) struct Quantize {
     /// A file with a number for each column of a tensor: how much its error counts
     #[arg(long, value_name = "FILE")]
     pub importance: Option<PathBuf>,
+    /// For pq and opq: parts of a row, one byte each; else parts of about ten values
+    #[arg(long, value_name = "M")]
+    pub subquantizers: Option<u64>,
+    /// For pq and opq: bits of a code, 1 to 8
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub bits: u32,
+    /// For pq and opq: other seeds give other codebooks, about as good
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
     /// Print the report without writing
     #[arg(long)]
     pub report_only: bool,
@@ -296,6 +319,12 @@ pub(crate) fn command() -> Command {
     for (verb, writes) in [
         ("inspect", none),
         ("verify", none),
+        ("lookup", none),
+        ("similar", none),
+        ("analogy", none),
+        ("evaluate", none),
+        ("metadata", none),
+        ("select", |_| true),
         ("convert", |_| true),
         ("quantize", |id| Method::FORMATS.contains(&id)),
     ] {

@@ -13,11 +13,29 @@ pub(crate) fn with_bar<T>(
     label: &str,
     work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
 ) -> T {
-    if total < LONG || !std::io::stderr().is_terminal() {
+    let template = "{msg} [{bar:40}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    if total < LONG { work(&mut |_| {}) } else { bar(total, label, template, work) }
+}
+
+/// The same for things that are counted.
+pub(crate) fn with_count<T>(
+    total: u64,
+    label: &str,
+    work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
+) -> T {
+    bar(total, label, "{msg} [{bar:40}] {human_pos}/{human_len} {eta}", work)
+}
+
+fn bar<T>(
+    total: u64,
+    label: &str,
+    template: &str,
+    work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
+) -> T {
+    if !std::io::stderr().is_terminal() {
         return work(&mut |_| {});
     }
     let bar = ProgressBar::new(total).with_message(label.to_owned());
-    let template = "{msg} [{bar:40}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }

@@ -17,7 +17,7 @@ pub struct Request {
     pub exclude: Vec<String>,
     /// New names of tensors, metadata keys and size variables.
     pub rename: Vec<(String, String)>,
-    /// Metadata texts to set.
+    /// Metadata values to set; they keep the type that they had where the text allows it.
     pub set: Vec<(String, String)>,
     /// A file with a word for each row, one a line.
     pub words: Option<PathBuf>,
@@ -208,7 +208,7 @@ fn transform(container: &mut Container, request: &Request) -> Result<(), Error> 
         rename(container, old, new)?;
     }
     for (key, value) in &request.set {
-        container.set_text(key, value.clone());
+        container.set_as_before(key, value);
     }
     if let Some(words) = &request.words {
         give_words(container, words)?;

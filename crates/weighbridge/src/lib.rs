@@ -5,6 +5,7 @@
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
+//! * [`edit_metadata`] of a file, with the rest as it was;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
 //!
 //! ```no_run
@@ -23,6 +24,7 @@
 
 pub mod convert;
 mod diff;
+mod metadata;
 pub mod quantize;
 pub mod samples;
 mod stats;
@@ -32,6 +34,7 @@ pub mod words;
 
 pub use convert::{Conversion, Request, convert, pattern};
 pub use diff::{Difference, TensorDifference, ValueDifference, diff};
+pub use metadata::{MetadataRequest, edit_metadata};
 pub use quantize::{QuantizeReport, QuantizeRequest, quantize};
 pub use stats::{Bin, Stats, stats};
 pub use summary::{Detail, Summary, describe_region, summary};

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use weighbridge_codec::DType;
-use weighbridge_format::model::{MATRIX, NORMS, Records, Value};
+use weighbridge_format::model::{MATRIX, NORMS, Records, SubwordKind, Subwords, Value};
 use weighbridge_format::sink::to_memory;
+use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Encoding, Error, Options, Tensor, View, Vocabulary, find};
 
 /// A sentence embedder of one layer: tensors, vocabulary and metadata of a real one, in small.
@@ -125,6 +126,48 @@ pub fn word_embeddings() -> Container {
         vocabulary: Some(Vocabulary::from_tokens(WORDS.map(|(word, _)| word))),
         ..Container::default()
     }
+}
+
+/// Those of the words that have no space, for formats that end a word with one.
+pub fn single_words() -> Container {
+    let mut container = word_embeddings();
+    let vocabulary = container.vocabulary.take().unwrap_or_else(|| Vocabulary::from_tokens([]));
+    let all: Vec<_> = vocabulary.tokens().collect();
+    let kept: Vec<_> = (0..all.len()).filter(|i| !all[*i].contains(' ')).collect();
+    let rows: Vec<_> = kept.iter().map(|i| *i as u64).collect();
+    let norms = container.tensors[1].values_f32(0, all.len());
+    let norms = kept.iter().map(|i| norms[*i]);
+    container.tensors[1] = f32_tensor(NORMS, vec![rows.len() as u64], norms);
+    container.tensors[0] = container.tensors[0].pick_rows(rows);
+    container.vocabulary = Some(Vocabulary::from_tokens(kept.iter().map(|i| &*all[*i])));
+    container
+}
+
+/// The same words with subwords in 256 buckets: a bucket's row has the direction of the words
+/// with an n-gram in it, so that words which look like a known one come out near it.
+pub fn subword_embeddings() -> Container {
+    let kind = SubwordKind::Buckets { exponent: 8 };
+    let subwords = Subwords { min_n: 3, max_n: 5, kind };
+    let mut container = word_embeddings();
+    let (rows, dim) = (container.tensors[0].shape[0], container.tensors[0].shape[1]);
+    let mut values = container.tensors[0].values_f32(0, to_len(rows * dim));
+    let mut sums = vec![0f32; to_len(subwords.rows() * dim)];
+    let words = container.vocabulary.iter().flat_map(Vocabulary::tokens);
+    for (word, vector) in words.zip(values.chunks(to_len(dim))) {
+        subwords.for_each_row(&word, &mut |bucket| {
+            let sum = &mut sums[to_len(bucket * dim)..];
+            sum.iter_mut().zip(vector).for_each(|(sum, v)| *sum += v);
+        });
+    }
+    for sum in sums.chunks_mut(to_len(dim)) {
+        let norm = sum.iter().map(|v| v * v).sum::<f32>().sqrt();
+        sum.iter_mut().filter(|_| norm > 0.0).for_each(|v| *v /= norm);
+    }
+    values.extend(sums);
+    let shape = vec![rows + subwords.rows(), dim];
+    container.tensors[0] = f32_tensor(MATRIX, shape, values.into_iter());
+    container.subwords = Some(subwords);
+    container
 }
 
 /// The files of a Hugging Face directory with the tiny model, by relative path.

@@ -26,13 +26,13 @@ pub(super) fn run(args: &Convert, options: Options) -> Result<ExitCode, Error> {
         with_bar(total, &label, |progress| conversion.write(progress))?;
     }
     if args.json {
-        super::print_json(&as_json(&conversion, args))
+        super::print_json(&as_json(&conversion, args.dry_run))
     } else {
-        super::print(&text(&conversion, args))
+        super::print(&text(&conversion, args.dry_run))
     }
 }
 
-fn as_json(c: &Conversion, args: &Convert) -> serde_json::Value {
+pub(super) fn as_json(c: &Conversion, dry_run: bool) -> serde_json::Value {
     let files: Vec<_> = c
         .paths()
         .iter()
@@ -42,16 +42,16 @@ fn as_json(c: &Conversion, args: &Convert) -> serde_json::Value {
     json!({
         "from": c.container.format,
         "to": c.format.info().id,
-        "written": !args.dry_run,
+        "written": !dry_run,
         "files": files,
-        "needs": c.obstacle().filter(|_| args.dry_run).map(|o| o.to_string()),
+        "needs": c.obstacle().filter(|_| dry_run).map(|o| o.to_string()),
         "report": c.plan.report,
     })
 }
 
-fn text(c: &Conversion, args: &Convert) -> String {
+pub(super) fn text(c: &Conversion, dry_run: bool) -> String {
     let report = &c.plan.report;
-    let verb = if args.dry_run { "would write" } else { "wrote" };
+    let verb = if dry_run { "would write" } else { "wrote" };
     let mut out = String::new();
     let mut line = |path: &std::path::Path, what: String| {
         let name = styled(BOLD, safe(&path.display().to_string()));
@@ -66,9 +66,7 @@ fn text(c: &Conversion, args: &Convert) -> String {
         }
     }
     out.push_str(&outcome(report));
-    if args.dry_run
-        && let Some(obstacle) = c.obstacle()
-    {
+    if dry_run && let Some(obstacle) = c.obstacle() {
         let needed = match obstacle {
             Error::Loss(_) => "--allow-loss".to_owned(),
             other => other.to_string(),

@@ -1,12 +1,19 @@
 //! One file a verb.
 
+mod analogy;
 mod completions;
 mod convert;
 mod diff;
+mod evaluate;
 mod formats;
 mod inspect;
+mod lookup;
+mod metadata;
 mod quantize;
+mod questions;
 mod quickstart;
+mod select;
+mod similar;
 mod verify;
 
 use crate::args::{Cli, Verb};
@@ -19,6 +26,12 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
         Verb::Verify(args) => verify::run(&args, &options),
         Verb::Convert(args) => convert::run(&args, options),
         Verb::Quantize(args) => quantize::run(&args, options),
+        Verb::Lookup(args) => lookup::run(&args, &options),
+        Verb::Similar(args) => similar::run(&args, &options),
+        Verb::Analogy(args) => analogy::run(&args, &options),
+        Verb::Evaluate(args) => evaluate::run(&args, &options),
+        Verb::Select(args) => select::run(&args, options),
+        Verb::Metadata(args) => metadata::run(&args, options),
         Verb::Diff(args) => diff::run(&args),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),
@@ -41,4 +54,9 @@ fn print(text: &str) -> Result<ExitCode, Error> {
 fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     print(&(text + "\n"))
+}
+
+/// An object in one line.
+fn json_line(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default() + "\n"
 }

@@ -5,14 +5,16 @@ use crate::args::Quickstart;
 use crate::render::{BOLD, DIM, styled};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use weighbridge::model::Plan;
 use weighbridge::sink::{self, RealFiles};
-use weighbridge::{Error, FormatInfo, Options, samples, table};
+use weighbridge::{Container, Error, Format, FormatInfo, Options, samples, table};
 
 pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     let folder = &args.folder;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     say("A sample of each format")?;
     let made = write_samples(folder)?;
+    write_texts(folder)?;
 
     say("What is inside: metadata, tensors, vocabulary")?;
     let model = made.iter().find(|(id, _)| *id == "embd").map(|(_, p)| p.clone());
@@ -55,6 +57,13 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     let small = folder.join("small.mcf");
     step(&["quantize", &text(&directory), &text(&small), "--method", "k4", "--force"])?;
 
+    if let Some((_, words)) = made.iter().find(|(id, _)| *id == "finalfusion") {
+        say("Words: which are near, also to one that is not in the file")?;
+        step(&["similar", &text(words), "truck", "bicycles", "-k", "3"])?;
+        say("A man is to a king as a woman is to whom?")?;
+        step(&["analogy", &text(words), "man", "king", "woman", "-k", "1"])?;
+    }
+
     say("Nothing is lost silently")?;
     step(&[
         "convert",
@@ -69,7 +78,8 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     print(&format!(
         "  weighbridge formats\n  weighbridge inspect {} --stats --values\n  weighbridge inspect {} --bytes\n  \
          weighbridge convert YOUR-MODEL-DIRECTORY/ model.weights\n  \
-         weighbridge quantize YOUR-MODEL-DIRECTORY/ model.mcf --method k4\n  weighbridge verify YOUR-FILES\n",
+         weighbridge quantize YOUR-MODEL-DIRECTORY/ model.mcf --method k4\n  weighbridge verify YOUR-FILES\n  \
+         weighbridge similar YOUR-WORDS.fifu\n",
         model.display(),
         damaged.display()
     ))
@@ -85,17 +95,14 @@ fn say(title: &str) -> Result<ExitCode, Error> {
 
 /// Writes the sample that suits each format; a new format appears here by itself.
 fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
-    let mut made = Vec::new();
+    let mut made: Vec<(&'static str, PathBuf)> = Vec::new();
     for format in table().iter().filter(|f| f.info().writes && !f.info().is_folder) {
         let info = format.info();
-        let mut sample =
-            if info.holds.single { samples::unit_vectors() } else { samples::tiny_model() };
-        sample.format = info.id;
-        let path = sample_path(folder, info);
+        let Some(plan) = suitable_plan(*format) else { continue };
+        let path = sample_path(folder, info, &made);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| Error::io(parent, e))?;
         }
-        let plan = format.plan(&sample, &Options::default())?;
         sink::write(&plan, &path, &RealFiles, &mut |_| {})?;
         print(&line(&path, info.summary))?;
         made.push((info.id, path));
@@ -115,14 +122,56 @@ fn line(path: &Path, what: &str) -> String {
     format!("  {:<36} {}\n", text(path), styled(DIM, what))
 }
 
+/// The format holds words with a vector each, and little else.
+fn is_of_words(info: &FormatInfo) -> bool {
+    info.holds.vocabulary && (info.holds.single || info.holds.rank.1 <= 2)
+}
+
+/// The sample of which a format keeps most.
+fn suitable_plan(format: &dyn Format) -> Option<Plan> {
+    let info = format.info();
+    let samples = if is_of_words(info) {
+        vec![samples::subword_embeddings(), samples::word_embeddings(), samples::single_words()]
+    } else if info.holds.single {
+        vec![samples::unit_vectors()]
+    } else {
+        vec![samples::tiny_model()]
+    };
+    let plan = |mut sample: Container| {
+        sample.format = info.id;
+        format.plan(&sample, &Options::default()).ok()
+    };
+    samples.into_iter().filter_map(plan).min_by_key(|plan| plan.report.losses.len())
+}
+
 /// Files of rows get a folder each, because some have a `meta.json` beside them.
-fn sample_path(folder: &Path, info: &FormatInfo) -> PathBuf {
-    let extension = info.extensions.first().copied().unwrap_or(info.id);
-    if info.holds.single {
+fn sample_path(folder: &Path, info: &FormatInfo, made: &[(&str, PathBuf)]) -> PathBuf {
+    // Some have an extension in common.
+    let taken = |e: &str| made.iter().any(|(_, path)| path.extension().is_some_and(|x| x == e));
+    let extension = info.extensions.iter().copied().find(|e| !taken(e)).unwrap_or(info.id);
+    if is_of_words(info) {
+        folder.join(format!("words.{extension}"))
+    } else if info.holds.single {
         folder.join(info.id).join(format!("embeddings.{extension}"))
     } else {
         folder.join(format!("tiny.{extension}"))
     }
+}
+
+/// Texts that the verbs for words read: questions, and words to keep.
+fn write_texts(folder: &Path) -> Result<(), Error> {
+    let questions = ": family\nman woman king queen\nwoman man queen king\nman woman boy girl\n\
+                     : things\ntruck lorry grain wheat\ntruck car apple pear\n";
+    let wanted = "truck\nlorry\nnew york\nkohlrabi\n";
+    for (name, text, what) in [
+        ("questions.txt", questions, "questions for evaluate"),
+        ("wanted.txt", wanted, "words for select"),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|e| Error::io(&path, e))?;
+        print(&line(&path, what))?;
+    }
+    Ok(())
 }
 
 /// Runs a command as if it had been typed, and shows it.

@@ -33,20 +33,34 @@ impl Table {
 
     /// The lines, indented by two spaces.
     pub(crate) fn render(&self) -> String {
-        let columns = self.header.len();
-        let mut widths: Vec<_> = self.header.iter().map(|t| length(t)).collect();
-        for (i, cell) in self.cells().enumerate() {
-            widths[i % columns] = widths[i % columns].max(length(cell));
-        }
+        let widths = self.widths(self.header.iter().map(|t| length(t)).collect());
         let mut out = String::new();
         for (i, title) in self.header.iter().enumerate() {
             self.put(title, i, &widths, &mut out);
         }
-        let mut out = styled(DIM, out.trim_end()) + "\n";
+        styled(DIM, out.trim_end()) + "\n" + &self.body(&widths)
+    }
+
+    /// The lines without the titles.
+    pub(crate) fn rows(&self) -> String {
+        self.body(&self.widths(vec![0; self.header.len()]))
+    }
+
+    fn widths(&self, mut widths: Vec<usize>) -> Vec<usize> {
+        for (i, cell) in self.cells().enumerate() {
+            let column = i % self.header.len();
+            widths[column] = widths[column].max(length(cell));
+        }
+        widths
+    }
+
+    fn body(&self, widths: &[usize]) -> String {
+        let columns = self.header.len();
+        let mut out = String::new();
         let line = widths.iter().sum::<usize>() + 2 * columns + 1;
         out.reserve(self.ends.len() / columns * line);
         for (i, cell) in self.cells().enumerate() {
-            self.put(cell, i % columns, &widths, &mut out);
+            self.put(cell, i % columns, widths, &mut out);
             if i % columns == columns - 1 {
                 out.truncate(out.trim_end_matches(' ').len());
                 out.push('\n');

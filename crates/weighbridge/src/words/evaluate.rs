@@ -4,7 +4,6 @@ use super::Embeddings;
 use serde::Serialize;
 use std::path::Path;
 use weighbridge_format::Error;
-use weighbridge_search::Query;
 
 /// Right answers among the questions that could be asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -35,7 +34,7 @@ pub struct Section {
 const TOGETHER: usize = 256;
 
 /// Asks every question of a file: `: name` begins a section, other lines have four words, and the
-/// fourth is the right answer. `progress` is told how many lines are done.
+/// fourth is the right answer. `progress` is told how many questions are done.
 pub fn evaluate(
     embeddings: &Embeddings,
     questions: &Path,
@@ -88,26 +87,20 @@ fn answer(
     questions: &[(usize, [&str; 4])],
     sections: &mut [Section],
 ) -> Result<(), Error> {
-    let mut asked = Vec::new();
+    let (mut asked, mut rights) = (Vec::new(), Vec::new());
     for (section, [a, b, c, right]) in questions {
-        let query = embeddings.find(right).and_then(|right| {
-            let (vector, exclude) = embeddings.analogy_query([a, b, c]).ok()?;
-            Some((*section, right, vector, exclude))
-        });
-        match query {
-            Some(query) => asked.push(query),
-            None => sections[*section].score.skipped += 1,
+        match (embeddings.find(right), embeddings.analogy_question([a, b, c])) {
+            (Some(right), Ok(question)) => {
+                rights.push((*section, right));
+                asked.push(question);
+            }
+            _ => sections[*section].score.skipped += 1,
         }
     }
-    let queries: Vec<Query> = asked
-        .iter()
-        .map(|(_, _, vector, exclude)| Query { vector, exclude: exclude.as_slice() })
-        .collect();
-    let found = embeddings.nearest(&queries, 1)?;
-    for ((section, right, ..), hits) in asked.iter().zip(found) {
-        let score = &mut sections[*section].score;
+    for ((section, right), hits) in rights.into_iter().zip(embeddings.answer(&asked, 1)?) {
+        let score = &mut sections[section].score;
         score.asked += 1;
-        score.correct += u64::from(hits.first().is_some_and(|hit| hit.row == *right));
+        score.correct += u64::from(hits.first().is_some_and(|hit| hit.row == right));
     }
     Ok(())
 }
@@ -120,6 +113,9 @@ impl Score {
 }
 
 fn bad_line(path: &Path, index: usize, what: &str) -> Error {
-    let what = format!("{}, line {} {what}", path.display(), index + 1);
-    Error::refused(what, "lines are `: section`, or four words of which the last is the answer")
+    Error::Unrecognised {
+        file: path.display().to_string(),
+        what: format!("line {} {what}", index + 1),
+        hint: "lines are `: section`, or four words of which the last is the answer".to_owned(),
+    }
 }

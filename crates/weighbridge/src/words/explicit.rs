@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use weighbridge_format::model::{Ngrams, SubwordKind, Subwords, WordMatrix};
+use weighbridge_format::model::{Ngrams, Records, SubwordKind, Subwords, WordMatrix};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Encoding, Error, Tensor, View, Vocabulary};
 
@@ -26,7 +26,8 @@ pub fn to_explicit(container: &mut Container) -> Result<(), Error> {
     Ok(())
 }
 
-/// The container with only these words, in this order, and the subword rows that they need.
+/// The container with only these words, in this order, and the subword rows that they need. All else
+/// stays, but for what only the format of the source needs.
 pub(super) fn keep_words(
     container: &Container,
     found: &WordMatrix,
@@ -52,15 +53,33 @@ pub(super) fn keep_words(
             ..subwords.clone()
         });
     }
-    let special = kept.vocabulary.take().map(|v| v.special).unwrap_or_default();
-    let mut vocabulary = Vocabulary::from_tokens(words.iter().map(String::as_str));
-    // Special tokens have other numbers now.
-    if !special.is_empty() {
-        vocabulary.find_special();
+    if let Some(old) = kept.vocabulary.take() {
+        let mut vocabulary = Vocabulary::from_tokens(words.iter().map(String::as_str));
+        // Special tokens have other numbers now.
+        if !old.special.is_empty() {
+            vocabulary.find_special();
+        }
+        if kept.text("vocab_size").is_some_and(|n| n == old.len().to_string()) {
+            kept.set_text("vocab_size", words.len().to_string());
+        }
+        kept.vocabulary = Some(vocabulary);
     }
-    kept.vocabulary = Some(vocabulary);
-    kept.records = None;
-    kept.tensors = [Some(found.matrix.pick_rows(rows)), norms].into_iter().flatten().collect();
+    if let Some(records) = found.words.as_ref().and(container.records.as_ref())
+        && records.count() == found.word_rows()
+    {
+        kept.records = pick_records(records, &rows[..words.len()]);
+    }
+    // Files that tell the words would tell the old ones.
+    kept.attachments.retain(|a| !a.described);
+    let own = format!("{}/", container.origin.as_ref().map_or(container.format, |o| &o.format));
+    let others = container.tensors.iter().filter(|t| !t.name.starts_with(&own));
+    kept.tensors = others
+        .map(|t| match (std::ptr::eq(t, found.matrix), &norms) {
+            (true, _) => t.pick_rows(rows.clone()),
+            (false, Some(picked)) if t.name == picked.name => picked.clone(),
+            _ => t.clone(),
+        })
+        .collect();
     kept
 }
 
@@ -81,6 +100,15 @@ fn named_ngrams(subwords: &Subwords, words: &[String]) -> (Vec<(String, u64)>, V
         });
     }
     (ngrams, used)
+}
+
+/// Some of the records.
+fn pick_records(records: &Records, rows: &[u64]) -> Option<Records> {
+    let items = records.items();
+    let texts: Option<Vec<_>> =
+        rows.iter().map(|i| items.get(to_len(*i)).map(|r| r.get())).collect();
+    let document = format!("[{}]", texts?.join(","));
+    Records::parse(View::owned(document.into_bytes())).ok()
 }
 
 /// Some values of a vector.

@@ -20,7 +20,7 @@ pub use evaluate::{Evaluation, Score, evaluate};
 pub use explicit::to_explicit;
 pub use rows::TensorRows;
 pub(crate) use select::give_words;
-pub use select::{Selection, read_words, select};
+pub use select::{Selection, parse_words, read_words, select};
 
 use rows::floats;
 use std::borrow::Cow;
@@ -50,6 +50,16 @@ pub struct Lookup<'a> {
     /// It is one of the words of the file; else it was made of its parts.
     pub known: bool,
     pub vector: Cow<'a, [f32]>,
+}
+
+/// A vector whose nearest words are wanted, but for those that it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// All its words are words of the file.
+    pub known: bool,
+    pub vector: Vec<f32>,
+    /// Rows that are no answer.
+    pub exclude: Vec<usize>,
 }
 
 impl Embeddings {
@@ -158,29 +168,51 @@ impl Embeddings {
 
     /// The words nearest to a word, the nearest first, without the word itself.
     pub fn similar(&self, word: &str, k: usize) -> Result<Vec<Hit>, Error> {
-        let vector = self.lookup(word).ok_or_else(|| self.unknown(word))?.vector;
-        let exclude: Vec<usize> = self.find(word).into_iter().collect();
-        let query = Query { vector: &vector, exclude: &exclude };
-        Ok(self.nearest(&[query], k)?.swap_remove(0))
+        Ok(self.answer(&[self.question(word)?], k)?.swap_remove(0))
     }
 
     /// A is to B as C is to what? The words nearest to b - a + c of the unit vectors, without the
     /// three.
     pub fn analogy(&self, words: [&str; 3], k: usize) -> Result<Vec<Hit>, Error> {
-        let (vector, exclude) = self.analogy_query(words)?;
-        let query = Query { vector: &vector, exclude: &exclude };
-        Ok(self.nearest(&[query], k)?.swap_remove(0))
+        Ok(self.answer(&[self.analogy_question(words)?], k)?.swap_remove(0))
     }
 
-    fn analogy_query(&self, words: [&str; 3]) -> Result<(Vec<f32>, Vec<usize>), Error> {
-        let mut vector = vec![0.0; self.dim];
+    /// What is like this word?
+    pub fn question(&self, word: &str) -> Result<Question, Error> {
+        self.has_words()?;
+        let Lookup { known, vector } = self.lookup(word).ok_or_else(|| self.unknown(word))?;
+        let exclude = self.find(word).into_iter().collect();
+        Ok(Question { known, vector: vector.into_owned(), exclude })
+    }
+
+    /// A is to B as C is to what?
+    pub fn analogy_question(&self, words: [&str; 3]) -> Result<Question, Error> {
+        self.has_words()?;
+        let (mut sums, mut all_known) = (vec![0.0; self.dim], true);
         for (word, sign) in words.into_iter().zip([-1.0, 1.0, 1.0]) {
-            let found = self.lookup(word).ok_or_else(|| self.unknown(word))?;
-            let mut unit = found.vector.into_owned();
+            let Lookup { known, vector } = self.lookup(word).ok_or_else(|| self.unknown(word))?;
+            let mut unit = vector.into_owned();
             to_unit_length(&mut unit);
-            vector.iter_mut().zip(unit).for_each(|(sum, v)| *sum += sign * v);
+            sums.iter_mut().zip(unit).for_each(|(sum, v)| *sum += sign * v);
+            all_known &= known;
         }
-        Ok((vector, words.into_iter().filter_map(|w| self.find(w)).collect()))
+        let exclude = words.into_iter().filter_map(|w| self.find(w)).collect();
+        Ok(Question { known: all_known, vector: sums, exclude })
+    }
+
+    /// The answers to several questions. Together they take much less time than one by one.
+    pub fn answer(&self, questions: &[Question], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+        let queries: Vec<_> =
+            questions.iter().map(|q| Query { vector: &q.vector, exclude: &q.exclude }).collect();
+        self.nearest(&queries, k)
+    }
+
+    fn has_words(&self) -> Result<(), Error> {
+        if self.is_empty() {
+            let what = "the file has no words among which the nearest could be";
+            return Err(Error::refused(what, "`lookup` makes vectors of its subwords"));
+        }
+        Ok(())
     }
 
     /// The nearest words of several vectors by the cosine, on all cores.

@@ -1,7 +1,7 @@
 //! Keeping some words of a file.
 
 use super::explicit::keep_words;
-use crate::convert::{Conversion, target_format};
+use crate::convert::{Conversion, check_options, target_format};
 use std::path::Path;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Error, Input, Options, Vocabulary, open};
@@ -28,6 +28,7 @@ pub fn select(
 ) -> Result<(Conversion, Vec<String>), Error> {
     let format = target_format(output, selection.to.as_deref())?;
     let container = open(&Input::open(input)?, &selection.options)?;
+    check_options(&selection.options, container.format, format)?;
     let (kept, unknown) = keep(&container, words)?;
     if let Some(first) = unknown.first().filter(|_| !selection.ignore_unknown) {
         let what = format!("{} of {} words are not in the file", unknown.len(), words.len());
@@ -36,7 +37,7 @@ pub fn select(
     }
     let plan = format.plan(&kept, &selection.options)?;
     let (allow_loss, force) = (selection.allow_loss, selection.force);
-    let output = output.to_owned();
+    let output = output.components().collect();
     Ok((Conversion { container: kept, format, plan, output, allow_loss, force }, unknown))
 }
 
@@ -63,12 +64,18 @@ fn keep(container: &Container, words: &[String]) -> Result<(Container, Vec<Strin
 /// The words of a file, one a line; spaces within a word are part of it.
 pub fn read_words(path: &Path) -> Result<Vec<String>, Error> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    parse_words(&bytes, &path.display().to_string())
+}
+
+/// The words of a text, one a line; `name` is what an error calls it.
+pub fn parse_words(bytes: &[u8], name: &str) -> Result<Vec<String>, Error> {
     let mut words = Vec::new();
     for (i, line) in bytes.split(|b| *b == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let word = std::str::from_utf8(line).map_err(|_| {
-            let what = format!("{}, line {}: not UTF-8", path.display(), i + 1);
-            Error::refused(what, "a text file with one word a line is needed")
+        let word = std::str::from_utf8(line).map_err(|_| Error::Unrecognised {
+            file: name.to_owned(),
+            what: format!("line {} is not UTF-8", i + 1),
+            hint: "a text with one word a line is needed".to_owned(),
         })?;
         if !word.is_empty() {
             words.push(word.to_owned());

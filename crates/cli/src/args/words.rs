@@ -1,0 +1,167 @@
+//! Verbs for word embeddings, and for metadata.
+
+use super::pair;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Print the vectors of words, of unknown ones through their subwords
+#[derive(Debug, Args)]
+#[command(after_help = "Without words, they are read from standard input, one a line.
+Exit code: 1 if a word has no vector.
+
+Examples:
+  weighbridge lookup words.fifu truck lorry
+  weighbridge lookup words.fifu --json < words.txt | jq .vector[0]")]
+pub(crate) struct Lookup {
+    /// A file of any format with words and vectors
+    pub file: PathBuf,
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+    /// Print an object a word, each on a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Find the words nearest to a word
+#[derive(Debug, Args)]
+#[command(after_help = "Nearness is the cosine of the angle between vectors.
+Without words, they are read from standard input, one a line, and each is answered at once.
+Exit code: 1 if a word has no vector.
+
+Examples:
+  weighbridge similar words.fifu truck
+  weighbridge similar words.fifu truck \"new york\" -k 3
+  weighbridge similar words.fifu --json < words.txt | jq -r '.hits[0].word'")]
+pub(crate) struct Similar {
+    /// A file of any format with words and vectors
+    pub file: PathBuf,
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+    /// How many words to find
+    #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    pub k: usize,
+    /// Print an object a word, each on a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Answer: A is to B as C is to what?
+#[derive(Debug, Args)]
+#[command(after_help = "The three words are no answers.
+Without words, questions are read from standard input: a line has three words with tabs between
+them, or without tabs with spaces. Each is answered at once.
+Exit code: 1 if a word has no vector.
+
+Examples:
+  weighbridge analogy words.fifu man king woman
+  weighbridge analogy words.fifu --json -k 1 < questions.txt | jq -r '.hits[0].word'")]
+pub(crate) struct Analogy {
+    /// A file of any format with words and vectors
+    pub file: PathBuf,
+    #[arg(num_args = 3, value_names = ["A", "B", "C"])]
+    pub words: Vec<String>,
+    /// How many words to find
+    #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    pub k: usize,
+    /// Print an object a question, each on a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Count how many analogies of a file come out right
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The questions are a text file as word2vec has it: `: name` begins a section, and other lines
+have four words. The fourth is the right answer.
+
+Examples:
+  weighbridge evaluate words.fifu questions-words.txt
+  weighbridge evaluate words.fifu questions-words.txt --json | jq .total.accuracy"
+)]
+pub(crate) struct Evaluate {
+    /// A file of any format with words and vectors
+    pub file: PathBuf,
+    pub questions: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Keep some words of a file, with the subwords that they need
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weighbridge select words.fifu wanted.txt few.fifu
+  weighbridge select words.fifu wanted.txt few.fifu --ignore-unknown
+  cut -f 1 counts.tsv | weighbridge select words.fifu - few.safetensors")]
+pub(crate) struct Select {
+    /// A file of any format with words and vectors
+    pub file: PathBuf,
+    /// A text file with a word a line; - is standard input
+    pub words: PathBuf,
+    /// What to write
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// Target format; else the output's extension says it
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Type to store real numbers in
+    #[arg(long, value_parser = ["f32", "f16", "bf16"])]
+    pub dtype: Option<String>,
+    /// Go on when some of the words are not in the file
+    #[arg(long)]
+    pub ignore_unknown: bool,
+    /// Print the plan, the sizes and the losses without writing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on when something can't be kept
+    #[arg(long)]
+    pub allow_loss: bool,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show the metadata of a file, or change it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Changes replace the file in one step, or are written to --out; all else in it stays as it is.
+A value keeps its type (number, boolean) where the new text can be read as that.
+
+Examples:
+  weighbridge metadata words.fifu
+  weighbridge metadata words.fifu --json | jq .description
+  weighbridge metadata words.fifu --set license=CC0 --remove draft
+  weighbridge metadata minilm.weights --set model_version=2 --out new.weights"
+)]
+pub(crate) struct Metadata {
+    /// A file of any format, or a Hugging Face model directory
+    pub file: PathBuf,
+    /// Set a value (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+    /// Remove a value (repeatable)
+    #[arg(long, value_name = "KEY")]
+    pub remove: Vec<String>,
+    /// Write to this file and leave the other as it is
+    #[arg(long, value_name = "OUT")]
+    pub out: Option<PathBuf>,
+    /// Go on when something can't be kept
+    #[arg(long)]
+    pub allow_loss: bool,
+    /// Replace an existing --out
+    #[arg(long)]
+    pub force: bool,
+    /// Print the metadata, or the report of a change, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("a whole number of at least 1 is needed".to_owned()),
+    }
+}

@@ -1,0 +1,57 @@
+//! `weighbridge analogy`: A is to B as C is to what?
+
+use super::questions::ask;
+use super::similar::{Outcome, answer, in_json, in_text};
+use crate::args::Analogy;
+use serde::Serialize;
+use std::process::ExitCode;
+use weighbridge::{Embeddings, Error, Options};
+
+#[derive(Serialize)]
+struct Line<'a> {
+    analogy: Vec<&'a str>,
+    #[serde(flatten)]
+    outcome: Outcome<'a>,
+}
+
+pub(super) fn run(args: &Analogy, options: &Options) -> Result<ExitCode, Error> {
+    if !matches!(args.words.len(), 0 | 3) {
+        return Err(Error::refused("an analogy has three words", "A is to B as C is to what?"));
+    }
+    let embeddings = Embeddings::open_with(&args.file, options)?;
+    let given = match args.words.is_empty() {
+        true => Vec::new(),
+        // As a line would have them; a word with a tab in it is no word of any file.
+        false => vec![args.words.join("\t")],
+    };
+    ask(given, "three words a line, with spaces or tabs between them", |lines| {
+        let words: Vec<_> = lines.iter().map(|line| split(line)).collect();
+        let questions = words.iter().map(|words| match words.as_slice() {
+            [a, b, c] => embeddings.analogy_question([a, b, c]),
+            other => Err(Error::refused(
+                format!("a line has {} words instead of three", other.len()),
+                "tabs between them allow for words with spaces",
+            )),
+        });
+        let found = answer(&embeddings, questions.collect(), args.k)?;
+        let each = words.into_iter().zip(found).map(|(words, (known, result))| {
+            if args.json {
+                in_json(&embeddings, result, |outcome| {
+                    super::json_line(&Line { analogy: words, outcome })
+                })
+            } else {
+                let title = match words.as_slice() {
+                    [a, b, c] => format!("{a} is to {b} as {c} is to"),
+                    _ => String::new(),
+                };
+                in_text(&embeddings, result, &title, known)
+            }
+        });
+        Ok(each.collect())
+    })
+}
+
+/// The words of a line: between tabs where there are any, because words may have spaces.
+fn split(line: &str) -> Vec<&str> {
+    if line.contains('\t') { line.split('\t').collect() } else { line.split_whitespace().collect() }
+}

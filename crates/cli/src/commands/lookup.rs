@@ -1,0 +1,47 @@
+//! `weighbridge lookup`: the vectors of words.
+
+use super::questions::{Answer, Said, ask};
+use crate::args::Lookup;
+use crate::render::{DIM, safe, styled};
+use serde::Serialize;
+use std::process::ExitCode;
+use weighbridge::{Embeddings, Error, Options};
+
+#[derive(Serialize)]
+struct Line<'a> {
+    word: &'a str,
+    known: bool,
+    vector: Option<&'a [f32]>,
+}
+
+pub(super) fn run(args: &Lookup, options: &Options) -> Result<ExitCode, Error> {
+    let embeddings = Embeddings::open_with(&args.file, options)?;
+    ask(args.words.clone(), "one word a line", |words| {
+        Ok(words.iter().map(|word| answer(&embeddings, word, args.json)).collect())
+    })
+}
+
+fn answer(embeddings: &Embeddings, word: &str, json: bool) -> Answer {
+    let found = embeddings.lookup(word);
+    let known = found.as_ref().is_some_and(|f| f.known);
+    let vector = found.as_ref().map(|f| &*f.vector);
+    let text = match vector {
+        _ if json => super::json_line(&Line { word, known, vector }),
+        // The shortest numbers that are read as the same ones again.
+        Some(values) => {
+            let numbers = values.iter().map(|v| format!(" {v:?}"));
+            format!("{}{}\n", safe(word), numbers.collect::<String>())
+        }
+        None => String::new(),
+    };
+    let said = match vector {
+        None if json => Said::NotFound(None),
+        None => Said::NotFound(Some(embeddings.unknown(word))),
+        Some(_) if known || json => Said::Nothing,
+        Some(_) => {
+            let note = format!("{word:?} is not among the words: made of its subwords");
+            Said::Note(styled(DIM, safe(&note)))
+        }
+    };
+    Answer { text, said }
+}

@@ -1,0 +1,118 @@
+//! `weighbridge similar`: the words nearest to a word. `weighbridge analogy` shares its answers.
+
+use super::questions::{Answer, Said, ask};
+use crate::args::Similar;
+use crate::render::{BOLD, DIM, Table, safe, styled};
+use serde::Serialize;
+use std::process::ExitCode;
+use weighbridge::search::Hit;
+use weighbridge::words::Question;
+use weighbridge::{Embeddings, Error, Options};
+
+#[derive(Serialize)]
+struct Line<'a> {
+    word: &'a str,
+    known: bool,
+    #[serde(flatten)]
+    outcome: Outcome<'a>,
+}
+
+/// What was found, or why nothing was.
+#[derive(Serialize)]
+pub(super) struct Outcome<'a> {
+    hits: Option<Vec<Named<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    word: std::borrow::Cow<'a, str>,
+    score: f32,
+}
+
+pub(super) fn run(args: &Similar, options: &Options) -> Result<ExitCode, Error> {
+    let embeddings = Embeddings::open_with(&args.file, options)?;
+    ask(args.words.clone(), "one word a line", |words| {
+        let questions = words.iter().map(|word| embeddings.question(word)).collect();
+        let found = answer(&embeddings, questions, args.k)?;
+        let each = words.iter().zip(found).map(|(word, (known, result))| {
+            if args.json {
+                in_json(&embeddings, result, |outcome| {
+                    super::json_line(&Line { word, known, outcome })
+                })
+            } else {
+                in_text(&embeddings, result, word, known)
+            }
+        });
+        Ok(each.collect())
+    })
+}
+
+/// Whether all words of a question are those of the file, and its answer.
+type Found = (bool, Result<Vec<Hit>, Error>);
+
+/// Answers all questions that could be asked at once.
+pub(super) fn answer(
+    embeddings: &Embeddings,
+    questions: Vec<Result<Question, Error>>,
+    k: usize,
+) -> Result<Vec<Found>, Error> {
+    let mut asked = Vec::new();
+    // What can't be asked stays in its place.
+    let mut slots = Vec::new();
+    for question in questions {
+        slots.push(question.map(|q| asked.push(q)));
+    }
+    let known: Vec<_> = asked.iter().map(|q| q.known).collect();
+    let mut found = known.into_iter().zip(embeddings.answer(&asked, k)?);
+    let fill = |slot: Result<(), Error>| match slot {
+        Ok(()) => found.next().map_or((false, Ok(Vec::new())), |(known, hits)| (known, Ok(hits))),
+        Err(error) => (false, Err(error)),
+    };
+    Ok(slots.into_iter().map(fill).collect())
+}
+
+pub(super) fn in_json<'a>(
+    embeddings: &'a Embeddings,
+    result: Result<Vec<Hit>, Error>,
+    line: impl FnOnce(Outcome<'a>) -> String,
+) -> Answer {
+    let named = |hit: Hit| Named { word: embeddings.word(hit.row), score: hit.score };
+    match result {
+        Ok(hits) => {
+            let hits = Some(hits.into_iter().map(named).collect());
+            Answer { text: line(Outcome { hits, error: None }), said: Said::Nothing }
+        }
+        Err(error) => {
+            let text = line(Outcome { hits: None, error: Some(error.to_string()) });
+            Answer { text, said: Said::NotFound(None) }
+        }
+    }
+}
+
+/// The question, and the words that were found below it.
+pub(super) fn in_text(
+    embeddings: &Embeddings,
+    result: Result<Vec<Hit>, Error>,
+    title: &str,
+    known: bool,
+) -> Answer {
+    let hits = match result {
+        Ok(hits) => hits,
+        Err(error) => {
+            return Answer { text: String::new(), said: Said::NotFound(Some(error)) };
+        }
+    };
+    let mut text = styled(BOLD, safe(title));
+    if !known {
+        text.push_str(&styled(DIM, " (made of subwords)"));
+    }
+    text.push('\n');
+    let mut table = Table::new(&["word", ">score"]);
+    for hit in hits {
+        table.row(vec![safe(&embeddings.word(hit.row)), format!("{:.4}", hit.score)]);
+    }
+    text.push_str(&table.rows());
+    Answer { text, said: Said::Nothing }
+}
