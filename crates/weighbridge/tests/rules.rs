@@ -95,11 +95,14 @@ fn binary_files() -> Vec<Made> {
     let mut negative = words.main.clone();
     // The sign of the last norm.
     *negative.last_mut().unwrap() |= 0x80;
+    let explicit = fixture("finalfusion", "explicit");
+    let short = without_indices(&explicit.main);
     let mcf = fixture("mcf", "model");
     let cut = mcf.main[..20].to_vec();
     vec![
         made("FIFU-08", words.with_main(longer)),
         made("FIFU-24", words.with_main(negative)),
+        made("FIFU-25", explicit.with_main(short)),
         made("MCF-01", mcf.with_main(cut)),
         made("EMBD-15", embd.with_main(twice)),
         made("EMBD-26", embd.with_main(shifted)),
@@ -108,6 +111,18 @@ fn binary_files() -> Vec<Made> {
         made("OINF-22", scaled.with_main(oinf)),
         made("ST-12", fixture("safetensors", "model").with_main(safetensors)),
     ]
+}
+
+/// A finalfusion file whose explicit vocabulary, behind the metadata, does not count its indices.
+fn without_indices(file: &[u8]) -> Vec<u8> {
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let chunks = usize::from(file[8]);
+    let metadata = usize::try_from(number(12 + 4 * chunks + 4)).unwrap();
+    let at = 12 + 4 * chunks + 12 + metadata + 4;
+    let ngrams = number(at + 16);
+    let mut short = file.to_vec();
+    short[at..at + 8].copy_from_slice(&(number(at) - 8 * ngrams).to_le_bytes());
+    short
 }
 
 /// A file of rows with another meta.json.

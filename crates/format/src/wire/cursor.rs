@@ -11,14 +11,31 @@ pub struct Cursor<'a> {
     base: u64,
     at: usize,
     rule: Rule,
+    hint: &'static str,
 }
+
+/// What is usually the reason when bytes are missing.
+const CUT_SHORT: &str =
+    "the file may be cut short; compare its size with the source it was copied from";
 
 impl<'a> Cursor<'a> {
     /// Reads `span` of a file; a span that leaves the file is cut at the file's end.
     pub fn new(file: &'a [u8], span: Span, rule: Rule) -> Self {
         let clamp = |v: u64| usize::try_from(v).unwrap_or(usize::MAX).min(file.len());
         let (start, end) = (clamp(span.start), clamp(span.end));
-        Cursor { bytes: &file[start..end.max(start)], base: span.start, at: 0, rule }
+        Cursor {
+            bytes: &file[start..end.max(start)],
+            base: span.start,
+            at: 0,
+            rule,
+            hint: CUT_SHORT,
+        }
+    }
+
+    /// With another hint where bytes are missing.
+    #[must_use]
+    pub fn with_hint(self, hint: &'static str) -> Self {
+        Cursor { hint, ..self }
     }
 
     /// The position in the file.
@@ -51,7 +68,7 @@ impl<'a> Cursor<'a> {
                 .field(field)
                 .expected(format!("{n} more bytes"))
                 .found(format!("{} bytes", self.remaining()))
-                .hint("the file may be cut short; compare its size with the source it was copied from"),
+                .hint(self.hint),
         )
     }
 

@@ -5,7 +5,8 @@
 //! it, so that comments and order stay.
 
 use crate::model::{Report, Value};
-use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+use std::collections::HashMap;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, value};
 use weighbridge_codec::DType;
 
 /// Where the text stands in the dialect.
@@ -14,13 +15,22 @@ pub(super) const DIALECT: &str = "toml";
 /// A longer text is kept but not taken apart: its parts would need many times its memory.
 const LONGEST: usize = 1 << 20;
 
+/// The names of values may take this much, with those of the tables that they stand in: one long
+/// name of a table before many values would need far more memory than the text has.
+const NAMES: usize = 4 * LONGEST;
+
 /// The values of a text, with their types as far as TOML has them.
 pub(super) fn parse(text: &str) -> Result<Vec<(String, Value)>, String> {
     let mut list = Vec::new();
-    collect("", document(text)?.as_table(), &mut list);
     // A name with a dot in it may look like one in a table; the first counts.
     let mut seen = std::collections::HashSet::new();
-    list.retain(|(name, _)| seen.insert(name.clone()));
+    let mut room = NAMES;
+    walk("", document(text)?.as_table_mut(), &mut room, &mut |name, item| {
+        if seen.insert(name.clone()) {
+            list.extend(item.as_value().map(|v| (name, to_value(v))));
+        }
+        true
+    })?;
     Ok(list)
 }
 
@@ -31,35 +41,51 @@ fn document(text: &str) -> Result<DocumentMut, String> {
     text.parse::<DocumentMut>().map_err(|e| e.message().to_owned())
 }
 
-fn collect(prefix: &str, table: &dyn TableLike, list: &mut Vec<(String, Value)>) {
-    for (key, item) in table.iter() {
+/// Calls `each` with the name of every value, and removes those for which it says no.
+fn walk(
+    prefix: &str,
+    table: &mut dyn TableLike,
+    room: &mut usize,
+    each: &mut dyn FnMut(String, &mut Item) -> bool,
+) -> Result<(), String> {
+    let mut gone = Vec::new();
+    for (key, item) in table.iter_mut() {
+        let key = key.get();
+        let needed = prefix.len() + key.len() + 1;
+        let left = room.checked_sub(needed);
+        *room = left.ok_or_else(|| format!("its names take more than {NAMES} bytes"))?;
         let name = if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") };
-        match item {
-            Item::None => {}
-            Item::Value(v) => match to_value(v) {
-                Some(value) => list.push((name, value)),
-                None => match v.as_inline_table() {
-                    Some(table) if !table.is_empty() => collect(&name, table, list),
-                    _ => list.push((name, Value::Text(v.to_string().trim().to_owned()))),
-                },
-            },
-            Item::Table(table) => collect(&name, table, list),
-            Item::ArrayOfTables(tables) => {
-                for (i, table) in tables.iter().enumerate() {
-                    collect(&format!("{name}.{i}"), table, list);
-                }
+        let empty = item.as_inline_table().is_some_and(InlineTable::is_empty);
+        if let Item::ArrayOfTables(tables) = item {
+            for (i, table) in tables.iter_mut().enumerate() {
+                let left = room.checked_sub(name.len() + 20);
+                *room = left.ok_or_else(|| format!("its names take more than {NAMES} bytes"))?;
+                walk(&format!("{name}.{i}"), table, room, each)?;
             }
+        } else if !empty && let Some(table) = item.as_table_like_mut() {
+            walk(&name, table, room, each)?;
+        } else if item.is_value() && !each(name, item) {
+            gone.push(key.to_owned());
         }
     }
+    for key in gone.into_iter().rev() {
+        table.remove(&key);
+    }
+    Ok(())
 }
 
-fn to_value(v: &toml_edit::Value) -> Option<Value> {
+/// What is neither text, number nor boolean is the text that it is written as.
+fn to_value(v: &toml_edit::Value) -> Value {
     match v {
-        toml_edit::Value::String(s) => Some(Value::Text(s.value().clone())),
-        toml_edit::Value::Integer(i) => Some(Value::Number(DType::I64, i.value().cast_unsigned())),
-        toml_edit::Value::Float(f) => Some(Value::Number(DType::F64, f.value().to_bits())),
-        toml_edit::Value::Boolean(b) => Some(Value::Bool(*b.value())),
-        _ => None,
+        toml_edit::Value::String(s) => Value::Text(s.value().clone()),
+        toml_edit::Value::Integer(i) => Value::Number(DType::I64, i.value().cast_unsigned()),
+        toml_edit::Value::Float(f) => Value::Number(DType::F64, f.value().to_bits()),
+        toml_edit::Value::Boolean(b) => Value::Bool(*b.value()),
+        other => {
+            let mut plain = other.clone();
+            plain.decor_mut().clear();
+            Value::Text(plain.to_string().trim().to_owned())
+        }
     }
 }
 
@@ -80,15 +106,14 @@ pub(super) fn write(
         (_, known) => known.as_deref().unwrap_or_default(),
     };
     let mut document = old.and_then(|text| document(text).ok()).unwrap_or_default();
-    let mut changed = false;
-    let value_of = |list: &[(String, Value)], name: &str| {
-        list.iter().find(|(n, _)| n == name).map(|(_, v)| (v.type_name(), v.to_json()))
-    };
-    for (name, _) in before.iter().filter(|(n, _)| value_of(metadata, n).is_none()) {
-        changed |= edit(&mut document, name, None);
-    }
+    let (before, after) = (by_name(before), by_name(metadata));
+    let same = |a: &Value, b: &Value| a.type_name() == b.type_name() && a.to_json() == b.to_json();
+    let mut edits: HashMap<&str, Option<Item>> =
+        before.keys().filter(|n| !after.contains_key(*n)).map(|n| (*n, None)).collect();
+    let mut added = Vec::new();
     for (name, new) in metadata {
-        if value_of(before, name) == value_of(metadata, name) {
+        let old = before.get(name.as_str());
+        if old.is_some_and(|old| same(old, new)) {
             continue;
         }
         let Some((item, exact)) = to_item(new) else {
@@ -99,13 +124,35 @@ pub(super) fn write(
             let why = format!("{} is kept as text", new.type_name());
             report.lose(format!("type of metadata {name:?}"), why);
         }
-        changed |= edit(&mut document, name, Some(item));
+        if old.is_some() {
+            edits.insert(name, Some(item));
+        } else {
+            added.push((name, item));
+        }
     }
-    match old {
-        Some(text) if !changed => Some(text.to_owned()),
-        None if !changed => None,
-        _ => Some(document.to_string()),
+    if edits.is_empty() && added.is_empty() {
+        return old.map(str::to_owned);
     }
+    // What was parsed before has room for its names.
+    let mut room = NAMES;
+    _ = walk("", document.as_table_mut(), &mut room, &mut |name, item| {
+        match edits.remove(name.as_str()) {
+            Some(Some(new)) => replace(item, new),
+            Some(None) => return false,
+            None => {}
+        }
+        true
+    });
+    for (name, item) in added {
+        if !add(document.as_table_mut(), name, item) {
+            report.lose(format!("metadata {name:?}"), "a table has that name");
+        }
+    }
+    Some(document.to_string())
+}
+
+fn by_name(list: &[(String, Value)]) -> HashMap<&str, &Value> {
+    list.iter().rev().map(|(name, value)| (name.as_str(), value)).collect()
 }
 
 /// A value of TOML, and whether it keeps the type.
@@ -119,43 +166,27 @@ fn to_item(v: &Value) -> Option<(Item, bool)> {
     })
 }
 
-/// Sets or removes a value: under its whole name where that is a key, else in the table that the
-/// part before a dot names, if there is one.
-fn edit(document: &mut DocumentMut, name: &str, item: Option<Item>) -> bool {
-    fn within(table: &mut dyn TableLike, name: &str, item: &mut Option<Item>) -> bool {
-        if table.contains_key(name) {
-            match item.take() {
-                Some(item) => _ = table.insert(name, item),
-                None => _ = table.remove(name),
-            }
-            return true;
-        }
-        // A dot at any place may be the one between a table and a key.
-        for (dot, _) in name.match_indices('.') {
-            let (first, rest) = (&name[..dot], &name[dot + 1..]);
-            let inner = table.get_mut(first).and_then(Item::as_table_like_mut);
-            if let Some(inner) = inner
-                && within(inner, rest, item)
-            {
-                return true;
+/// Another value, with the comment that the old one had.
+fn replace(item: &mut Item, mut new: Item) {
+    if let (Some(old), Some(new)) = (item.as_value(), new.as_value_mut()) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    *item = new;
+}
+
+/// Adds a value: to the table that the part before the first dot names, if there is one.
+fn add(table: &mut Table, name: &str, item: Item) -> bool {
+    let (table, key): (&mut dyn TableLike, &str) = match name.split_once('.') {
+        Some((first, rest)) if table.get(first).is_some_and(Item::is_table_like) => {
+            match table.get_mut(first).and_then(Item::as_table_like_mut) {
+                Some(inner) => (inner, rest),
+                None => return false,
             }
         }
-        false
-    }
-    let mut item = item;
-    let table: &mut Table = document.as_table_mut();
-    if within(table, name, &mut item) {
-        return true;
-    }
-    let Some(item) = item else { return false };
-    if let Some((first, rest)) = name.split_once('.')
-        && let Some(inner) = table.get_mut(first).and_then(Item::as_table_like_mut)
-    {
-        inner.insert(rest, item);
-    } else {
-        table.insert(name, item);
-    }
-    true
+        _ => (table, name),
+    };
+    // Nothing but a table can be there already, and its values must stay.
+    !table.contains_key(key) && table.insert(key, item).is_none()
 }
 
 #[cfg(test)]
@@ -192,6 +223,40 @@ mod tests {
         assert!(text.contains("dims = \"many\"") && !text.contains("rate"), "{text}");
         let names: Vec<_> = parse(&text).unwrap().into_iter().map(|(n, _)| n).collect();
         assert_eq!(names, ["name", "a.b", "common.dims", "common.list", "common.new"]);
+    }
+
+    #[test]
+    fn comments_and_tables_survive_edits() {
+        let text = "a = 1 # one\n[[t]]\nx = 1\ny = 2 # two\n";
+        let mut list = parse(text).unwrap();
+        let names: Vec<_> = list.iter().map(|(n, _)| n.as_str()).collect();
+        assert_eq!(names, ["a", "t.0.x", "t.0.y"]);
+        list[0].1 = Value::Bool(true);
+        list.remove(1);
+        let edited = written(Some(text), &list).unwrap();
+        assert_eq!(edited, "a = true # one\n[[t]]\ny = 2 # two\n");
+        // A value can't take the place of a table.
+        list.push(("t".to_owned(), Value::Bool(true)));
+        let mut report = Report::default();
+        assert_eq!(write(Some(&edited), &list, &mut report), Some(edited));
+        assert_eq!(report.losses.len(), 1);
+    }
+
+    /// Values in a table with a long name would each have that name, and a million names must not
+    /// be compared with each other.
+    #[test]
+    fn names_take_no_more_than_their_share() {
+        let values: String = (0..50_000).map(|i| format!("a{i}=1\n")).collect();
+        let long = format!("[{}]\n{values}", "k".repeat(LONGEST / 3));
+        assert!(parse(&long).unwrap_err().contains("names"));
+        assert!(written(Some(&long), &[]).as_deref() == Some(long.as_str()));
+        let tables: String = (0..50_000).map(|i| format!("a{i}.b=1\n")).collect();
+        assert!(parse(&format!("[{}]\n{tables}", "k".repeat(LONGEST / 3))).is_err());
+
+        let mut list = parse(&values).unwrap();
+        list[7].1 = Value::Bool(true);
+        let edited = written(Some(&values), &list).unwrap();
+        assert!(edited == values.replace("a7=1\n", "a7=true\n"));
     }
 
     #[test]

@@ -12,6 +12,9 @@ mod storage;
 mod vocabulary;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 use super::{Format, FormatInfo, Stop};
 use crate::model::{Container, Holds, Keeps, Plan};
 use crate::wire::Findings;

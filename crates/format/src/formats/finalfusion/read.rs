@@ -5,7 +5,7 @@ use super::layout::{Chunk, MAGIC as MAGIC_BYTES, is_draft};
 use super::rules::*;
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
-use crate::model::{Container, Dialect, Tensor};
+use crate::model::{Container, Dialect, Tensor, Value};
 use crate::wire::{Cursor, Finding, Findings, Regions, Span, What};
 use crate::{Input, Source};
 
@@ -44,7 +44,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         let start = c.position();
         c.take(length, chunk.name())?;
         parts.regions.add(at..start, What::Structure("chunk header"));
-        parts.chunk(chunk, start..start + length, findings)?;
+        let end = parts.chunk(chunk, start..start + length, findings)?;
+        c.take(end - (start + length), chunk.name())?;
     }
     if c.position() != size {
         let finding = TRAILING.at(c.position()..size);
@@ -60,7 +61,8 @@ fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Box<Finding>> {
         let at = 12 + 4 * i as u64;
         let place = || format!("identifier {i} of the list");
         let Some(chunk) = Chunk::from_number(number, draft) else {
-            let finding = UNKNOWN.at(at..at + 4).field(place()).expected("1 to 9");
+            let known = if draft { "0, 1 or 3, as it is a draft" } else { "1 to 9" };
+            let finding = UNKNOWN.at(at..at + 4).field(place()).expected(known);
             return Err(Box::new(finding.found(number)));
         };
         if let Some(last) = chunks.last().filter(|last| last.place() >= chunk.place()) {
@@ -89,6 +91,7 @@ struct Parts<'a> {
     draft: bool,
     source: &'a Source,
     toml: Option<String>,
+    metadata: Vec<(String, Value)>,
     words: Option<Words>,
     tensors: Vec<Tensor>,
     names: Vec<&'static str>,
@@ -101,6 +104,7 @@ impl<'a> Parts<'a> {
             draft: false,
             source,
             toml: None,
+            metadata: Vec::new(),
             words: None,
             tensors: Vec::new(),
             names: Vec::new(),
@@ -108,17 +112,22 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk, span: Span, findings: &mut Findings) -> Result<(), Stop> {
+    /// Reads a chunk and says where it ends.
+    fn chunk(&mut self, chunk: Chunk, span: Span, findings: &mut Findings) -> Result<u64, Stop> {
         let (draft, source) = (self.draft, self.source);
+        let left_out = vocabulary::left_out(chunk, source, &span);
+        let longer = span.start..span.end.saturating_add(left_out).min(source.len());
         // What is missing within a chunk is the fault of a length, not of the file.
-        let mut c = Cursor::new(source.bytes(), span.clone(), LENGTH);
+        let mut c = Cursor::new(source.bytes(), longer, LENGTH)
+            .with_hint("the chunk's length is too small, or a count or length in it too large");
         self.names.push(chunk.name());
         match chunk.place() {
             0 => {
                 let text = c.text(span.end - span.start, "metadata", TEXT)?;
                 self.regions.add(span.clone(), What::Structure("metadata"));
-                if let Err(why) = metadata::parse(text) {
-                    findings.push(TOML.at(span.clone()).field("metadata").found(why));
+                match metadata::parse(text) {
+                    Ok(values) => self.metadata = values,
+                    Err(why) => findings.push(TOML.at(span.clone()).field("metadata").found(why)),
                 }
                 self.toml = Some(text.to_owned());
             }
@@ -134,15 +143,21 @@ impl<'a> Parts<'a> {
                 self.tensors.push(tensor);
             }
         }
-        if c.remaining() > 0 {
-            let finding = LENGTH.at(c.position()..span.end).field(chunk.name());
-            let used = c.position() - span.start;
-            return Err(finding
-                .expected(format!("{used} bytes"))
-                .found(format!("{} bytes", span.end - span.start))
-                .into());
+        let end = c.position();
+        if end == span.end {
+            return Ok(end);
         }
-        Ok(())
+        let without_indices = end == span.end.saturating_add(left_out);
+        let finding = if without_indices { INDEX_LENGTH } else { LENGTH }
+            .at(span.start - 8..span.start)
+            .field(format!("length of the {}", chunk.name()))
+            .expected(format!("{} bytes", end - span.start))
+            .found(format!("{} bytes", span.end - span.start));
+        if !without_indices {
+            return Err(finding.into());
+        }
+        findings.push(finding.hint("converting to finalfusion writes it right"));
+        Ok(end)
     }
 
     /// A row for each word and subword, a norm for each word.
@@ -170,13 +185,9 @@ impl<'a> Parts<'a> {
             dialect.insert("draft".to_owned(), true.into());
             layout = format!("draft: {layout}");
         }
-        let metadata = match &self.toml {
-            None => Vec::new(),
-            Some(text) => {
-                dialect.insert(metadata::DIALECT.to_owned(), text.as_str().into());
-                metadata::parse(text).unwrap_or_default()
-            }
-        };
+        if let Some(text) = self.toml {
+            dialect.insert(metadata::DIALECT.to_owned(), text.into());
+        }
         let (vocabulary, subwords) =
             self.words.map_or((None, None), |w| (w.vocabulary, w.subwords));
         Ok(Container {
@@ -184,7 +195,7 @@ impl<'a> Parts<'a> {
             layout,
             dialect,
             size,
-            metadata,
+            metadata: self.metadata,
             tensors: self.tensors,
             vocabulary,
             subwords,

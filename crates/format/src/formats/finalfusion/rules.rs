@@ -22,7 +22,7 @@ rules! {
     INDEX_ORDER "FIFU-14" Warning "n-gram rows do not first appear in order";
     TYPE "FIFU-15" Error "the data type is unknown or can't be read";
     ROWS "FIFU-16" Error "the matrix does not have a row for each word and subword";
-    QUANTIZER "FIFU-17" Error "the sizes of the quantizer make no sense";
+    SIZES "FIFU-17" Error "the sizes of the matrix make no sense";
     NORMS_COUNT "FIFU-18" Error "there is not one norm for each word";
     PADDING "FIFU-19" Warning "padding is not zero";
     DUPLICATE "FIFU-20" Error "a word stands twice";
@@ -30,6 +30,7 @@ rules! {
     NOT_FINITE "FIFU-22" Error "a value is NaN or infinite";
     NOT_UNIT "FIFU-23" Warning "there are norms, but a row is not of unit length";
     NEGATIVE "FIFU-24" Warning "a norm is negative";
+    INDEX_LENGTH "FIFU-25" Warning "the length of an explicit vocabulary leaves out the indices";
 }
 
 /// Rows that are looked at together.

@@ -45,6 +45,11 @@ impl Reader<'_, '_> {
         let shape = vec![rows, u64::from(cols)];
         let fields = start..self.c.position();
         self.regions.add(fields.clone(), What::Structure("matrix parameters"));
+        if cols == 0 {
+            // Nothing would bound the number of rows.
+            let finding = SIZES.at(fields).field("columns").expected("1 or more");
+            return Err(finding.found(cols).into());
+        }
         let encoding = Encoding::Plain(dtype);
         let bytes = encoding.byte_len(&shape);
         self.pad(dtype.bits() / 8, bytes)?;
@@ -74,7 +79,7 @@ impl Reader<'_, '_> {
         let fields = start..self.c.position();
         self.regions.add(fields.clone(), What::Structure("quantizer parameters"));
         let wrong = |expected: &str, found: String| {
-            let finding = QUANTIZER.at(fields.clone()).expected(expected);
+            let finding = SIZES.at(fields.clone()).expected(expected);
             Stop::from(finding.found(found))
         };
         if sizes.projection > 1 || sizes.norms > 1 {

@@ -76,6 +76,17 @@ pub(super) fn read(
     Ok(Words { vocabulary: Some(vocabulary), subwords: Some(subwords) })
 }
 
+/// Bytes that the length of an explicit vocabulary lacks when the Python package wrote it: it does
+/// not count the indices, and as both peers ignore the length, nobody noticed.
+pub(super) fn left_out(chunk: Chunk, source: &Source, span: &std::ops::Range<u64>) -> u64 {
+    let mut c = Cursor::new(source.bytes(), span.clone(), LENGTH);
+    let counts = c.u64("number of words").and_then(|_| c.u64("number of n-grams"));
+    match counts {
+        Ok(ngrams) if chunk == Chunk::Explicit => ngrams.saturating_mul(8),
+        _ => 0,
+    }
+}
+
 fn check_parameters(subwords: &Subwords, span: std::ops::Range<u64>) -> Result<(), Box<Finding>> {
     match subwords.fault() {
         None => Ok(()),

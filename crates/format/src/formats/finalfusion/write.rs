@@ -46,10 +46,17 @@ pub(super) fn plan(
         (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows());
     }
 
+    // Words without rows have no norms; floret's files have a chunk of none.
+    let none = norms.take_if(|n| n.count() == 0).is_some();
     let alone = reduced(container, &words, matrix, norms, &mut report);
     let placements = fit(&alone, &info.holds, options, &mut report)?;
-    let [first, rest @ ..] = placements.as_slice() else {
-        let why = report.losses.last().map(|l| format!("{}: {}", l.what, l.why));
+    let placed = placements.split_first().filter(|(first, _)| first.tensor == 0);
+    let Some((first, rest)) = placed else {
+        let why = report
+            .losses
+            .iter()
+            .find(|l| l.what.contains(&alone.tensors[0].name))
+            .map(|l| format!("{}: {}", l.what, l.why));
         let what = format!("nothing can be written as finalfusion; {}", why.unwrap_or_default());
         return Err(Error::refused(what, ""));
     };
@@ -76,6 +83,8 @@ pub(super) fn plan(
         let piece = Piece::tensor(&alone.tensors[norms.tensor], &norms.encoding, norms.bytes);
         let count = alone.tensors[norms.tensor].count();
         file.data(Chunk::Norms, storage::norm_fields(count), vec![piece]);
+    } else if none {
+        file.data(Chunk::Norms, storage::norm_fields(0), Vec::new());
     }
     Ok(Plan::single(file.finish(), report))
 }
@@ -97,14 +106,17 @@ fn check_words(words: &Words, draft: bool) -> Result<(), Error> {
         Some(v) if v.is_empty() => {
             return Err(Error::refused("the vocabulary is empty", ""));
         }
-        Some(v) if !floret => {
+        Some(_) if floret => {
+            return Err(Error::refused("a floret vocabulary has no words of its own", ""));
+        }
+        Some(v) => {
             if let Some((again, first)) = v.duplicate() {
                 let word = v.token(again).unwrap_or_default();
                 let what = format!("word {again}, {word:?}, is the same as word {first}");
                 return Err(Error::refused(what, "finalfusion has every word once"));
             }
         }
-        _ => {}
+        None => {}
     }
     let known =
         words.subwords.as_ref().is_none_or(|s| matches!(s.kind, SubwordKind::Buckets { .. }));
