@@ -190,7 +190,9 @@ fn converting_refuses_and_reports() {
 #[test]
 fn every_verb_has_help_with_examples_and_completions_exist() {
     let folder = tempfile::tempdir().unwrap();
-    for verb in ["inspect", "verify", "convert", "diff", "formats", "quickstart", "completions"] {
+    let verbs = "inspect verify convert quantize lookup similar analogy evaluate select metadata diff \
+                 formats quickstart completions";
+    for verb in verbs.split_whitespace() {
         let output = run(folder.path(), &[verb, "--help"]);
         assert!(output.status.success() && out(&output).contains("Examples:"), "{verb}");
     }

@@ -7,11 +7,12 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let single =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/json.md", "docs/quantize.md"];
-    let mut list: Vec<_> = single.map(|p| root.join(p)).into();
-    let formats = std::fs::read_dir(root.join("docs/formats")).unwrap();
-    list.extend(formats.map(|e| e.unwrap().path()));
+    let mut list: Vec<_> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|p| root.join(p)).into();
+    for folder in ["docs", "docs/formats"] {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|e| e.unwrap().path());
+        list.extend(entries.filter(|p| p.extension().is_some_and(|e| e == "md")));
+    }
     list
 }
 

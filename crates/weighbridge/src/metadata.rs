@@ -29,6 +29,10 @@ pub fn edit_metadata(input: &Path, request: &MetadataRequest) -> Result<Conversi
         let hint = "`convert --set` writes one that does, such as .safetensors";
         return Err(Error::refused(format!("{} holds no metadata", info.name), hint));
     }
+    if let Some(variant) = has_no_place(&container) {
+        let hint = "`convert --set` writes the usual variant";
+        return Err(Error::refused(format!("{variant} has no place for metadata"), hint));
+    }
     let several = info.is_folder || container.layout == "sharded";
     if several && request.out.is_none() {
         let what = format!("{} is more than one file and is not replaced", input.display());
@@ -50,7 +54,7 @@ pub fn edit_metadata(input: &Path, request: &MetadataRequest) -> Result<Conversi
     for (key, text) in &request.set {
         container.set_as_before(key, text);
     }
-    let plan = format.plan(&container, &as_it_was(&container, &request.options)?)?;
+    let plan = format.plan(&container, &request.options)?;
     let output = request.out.as_deref().unwrap_or(input).components().collect();
     let force = request.force || request.out.is_none();
     Ok(Conversion { container, format, plan, output, allow_loss: request.allow_loss, force })
@@ -64,16 +68,14 @@ fn belongs_elsewhere(out: &Path, id: &str) -> Option<&'static str> {
     of.all(|info| info.id != id).then_some(first.id)
 }
 
-/// The options with which a format writes the variant that was read.
-fn as_it_was(container: &Container, options: &Options) -> Result<Options, Error> {
+/// Variants of formats that have no metadata where the usual ones do. Written anew, such a file would
+/// become a usual one.
+fn has_no_place(container: &Container) -> Option<&'static str> {
     match container.format {
-        "embd" if container.layout.starts_with("stream") && options.get("layout").is_none() => {
-            Ok(options.clone().with("layout", "stream"))
+        "embd" if container.layout.starts_with("stream") => Some("the stream layout of EMBD"),
+        "finalfusion" if container.dialect.contains_key("draft") => {
+            Some("the early draft of finalfusion")
         }
-        "finalfusion" if container.dialect.contains_key("draft") => Err(Error::refused(
-            "the early draft of finalfusion has no place for metadata",
-            "`convert --set` writes what the software became",
-        )),
-        _ => Ok(options.clone()),
+        _ => None,
     }
 }
