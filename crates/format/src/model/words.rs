@@ -118,7 +118,7 @@ impl Container {
     pub(crate) fn narrowed_to(&self, holds: &Holds, report: &mut Report) -> Cow<'_, Container> {
         let carried = self.tensors.iter().any(|t| t.name == NORMS || self.is_private(&t.name));
         let cut = self.subwords.is_some() && !holds.subwords;
-        if !cut && !(holds.single && carried) {
+        if !(cut || holds.single && carried) {
             return Cow::Borrowed(self);
         }
         let Ok(WordMatrix { matrix, norms, words, subwords }) = self.word_matrix() else {
