@@ -46,7 +46,7 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
         rows.push(time_ratio(&format!("{what}; peer: cp and sync"), &ours, &peer, 2.0));
         settle(&to)?;
         let peak = process::peak_memory(&files.program, &arguments(from, &to))?;
-        rows.push(memory_limit(&format!("{what}: anonymous memory"), peak, ANONYMOUS));
+        rows.push(memory_limit(&format!("{what}: anonymous memory"), peak, None, ANONYMOUS));
         settle(&to)?;
     }
     for file in [big, big_embd] {
@@ -69,7 +69,7 @@ fn copy_and_sync(from: &Path, to: &Path) -> Outcome<()> {
 }
 
 /// Removes a file, and waits until the file system has nothing left to write.
-fn settle(file: &Path) -> Outcome<()> {
+pub fn settle(file: &Path) -> Outcome<()> {
     if file.exists() {
         std::fs::remove_file(file)?;
     }

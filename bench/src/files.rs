@@ -10,6 +10,8 @@ pub struct Files {
     pub program: PathBuf,
     /// The shared library of ggml.
     pub ggml: PathBuf,
+    /// Python with the packages that are peers.
+    pub python: PathBuf,
     pub work: PathBuf,
     pub model_folder: PathBuf,
     /// The model's safetensors file.
@@ -26,11 +28,12 @@ pub struct Files {
 }
 
 impl Files {
-    pub fn prepare(program: &Path, model: &Path, work: &Path, ggml: &Path) -> Outcome<Files> {
+    pub fn prepare([program, model, work, ggml, python]: [&Path; 5]) -> Outcome<Files> {
         std::fs::create_dir_all(work)?;
         let files = Files {
             program: program.to_owned(),
             ggml: ggml.to_owned(),
+            python: python.to_owned(),
             work: work.to_owned(),
             model_folder: model.to_owned(),
             model: model.join("model.safetensors"),

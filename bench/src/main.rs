@@ -1,6 +1,6 @@
 //! Measures weighbridge beside its peers, in the same run and on the same files.
 //!
-//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML [SECTION...]`
+//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON [SECTION...]`
 
 mod convert;
 mod files;
@@ -8,10 +8,14 @@ mod ggml;
 mod inspect;
 mod open;
 mod process;
+mod product;
+mod python;
 mod quantize;
 mod table;
 mod timing;
 mod verify;
+mod wordfile;
+mod words;
 
 use files::Files;
 use std::path::Path;
@@ -23,20 +27,26 @@ fn main() -> Outcome<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.as_slice() {
         [verb, file] if verb == verify::CHILD => verify::child(Path::new(file)),
-        [program, model, work, ggml, sections @ ..] => {
-            let [program, model, work, ggml] = [program, model, work, ggml].map(Path::new);
-            let files = Files::prepare(program, model, work, ggml)?;
-            run(&files, sections)
+        [verb, from, to, sync] if verb == words::CONVERT => {
+            words::convert(Path::new(from), Path::new(to), sync)
         }
-        _ => {
-            Err("usage: weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML [SECTION...]"
-                .into())
+        [verb, python, file, gensim] if verb == words::SIMILAR => {
+            words::similar(Path::new(python), Path::new(file), Path::new(gensim))
         }
+        [program, model, work, ggml, python, sections @ ..] => {
+            let paths = [program, model, work, ggml, python].map(Path::new);
+            run(&Files::prepare(paths)?, sections)
+        }
+        _ => Err("see bench/run for the arguments".into()),
     }
 }
 
 fn run(files: &Files, sections: &[String]) -> Outcome<()> {
-    let wanted = |name: &str| sections.is_empty() || sections.iter().any(|s| s == name);
+    // What takes very long must be asked for.
+    let wanted = |name: &str| match sections {
+        [] => name != "opq",
+        sections => sections.iter().any(|s| s == name),
+    };
     let mut rows = Vec::new();
     for (name, measure) in [
         ("open", open::measure as fn(&Files) -> Outcome<Vec<table::Row>>),
@@ -44,6 +54,9 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("verify", verify::measure),
         ("convert", convert::measure),
         ("quantize", quantize::measure),
+        ("words", words::measure),
+        ("product", product::measure),
+        ("opq", product::measure_rotated),
     ] {
         if wanted(name) {
             eprintln!("measuring {name}");

@@ -1,6 +1,7 @@
 //! Running programs, and watching their memory.
 
 use crate::Outcome;
+use crate::timing::Samples;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -22,6 +23,26 @@ pub fn peak_memory(program: impl AsRef<OsStr>, args: &[&OsStr]) -> Outcome<u64> 
     }
     finish(child)?;
     Ok(peak)
+}
+
+/// Runs a program that measures and prints what [`print`] does.
+pub fn samples<const N: usize>(command: &mut Command) -> Outcome<[Samples; N]> {
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("a measuring process failed: {}", output.status).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let times = |line: &str| line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
+    let samples = text.lines().map(|line| times(line).map(Samples)).collect::<Result<Vec<_>, _>>();
+    samples?.try_into().map_err(|_| "the measuring process said too little".into())
+}
+
+/// A line of times for each side.
+pub fn print(samples: &[Samples]) {
+    for samples in samples {
+        let texts: Vec<_> = samples.0.iter().map(f64::to_string).collect();
+        println!("{}", texts.join(" "));
+    }
 }
 
 fn start(program: impl AsRef<OsStr>, args: &[&OsStr]) -> Outcome<Child> {

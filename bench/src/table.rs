@@ -15,7 +15,7 @@ pub fn time_ratio(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row
         times(ours),
         times(peer),
         format!("{best:.2} / {median:.2}"),
-        format!("<= {limit} of its time"),
+        format!("<= {} of its time", short(limit)),
         verdict(best <= limit, median <= limit),
     )
 }
@@ -52,11 +52,50 @@ pub fn time_limit(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row
     )
 }
 
-/// Memory in bytes that should stay below `limit`.
-pub fn memory_limit(what: &str, bytes: u64, limit: u64) -> Row {
+/// How many of something go in a second, divided by the peer's, which should be at least `limit`.
+pub fn rate_ratio(
+    what: &str,
+    ours: &Samples,
+    peer: &Samples,
+    count: usize,
+    name: &str,
+    limit: f64,
+) -> Row {
+    let (best, median) = (peer.best() / ours.best(), peer.median() / ours.median());
+    let rates = |s: &Samples| {
+        let [best, median] = [s.best(), s.median()].map(|seconds| count as f64 / seconds);
+        format!("{best:.0} / {median:.0} {name}")
+    };
+    row(
+        what,
+        rates(ours),
+        rates(peer),
+        format!("{best:.2} / {median:.2}"),
+        format!(">= {limit} of its speed"),
+        verdict(best >= limit, median >= limit),
+    )
+}
+
+/// Our error divided by the peer's, which should be at most `limit`.
+pub fn error_ratio(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row {
+    let (best, median) = (ours.best() / peer.best(), ours.median() / peer.median());
+    let errors = |s: &Samples| format!("{:.5} / {:.5}", s.best(), s.median());
+    row(
+        what,
+        errors(ours),
+        errors(peer),
+        format!("{best:.4} / {median:.4}"),
+        format!("<= {limit} of its error"),
+        verdict(best <= limit, median <= limit),
+    )
+}
+
+/// Memory in bytes that should stay below `limit`; the peer is there for comparison only.
+pub fn memory_limit(what: &str, bytes: u64, peer: Option<u64>, limit: u64) -> Row {
     let mib = |n: u64| format!("{:.1} MiB", n as f64 / (1 << 20) as f64);
     let met = verdict(bytes < limit, bytes < limit);
-    row(what, mib(bytes), String::new(), String::new(), format!("< {}", mib(limit)), met)
+    let peer = peer.map(mib).unwrap_or_default();
+    row(what, mib(bytes), peer, String::new(), format!("< {}", mib(limit)), met)
 }
 
 pub fn render(rows: &[Row]) -> String {
@@ -79,6 +118,12 @@ fn row(what: &str, ours: String, peer: String, ratio: String, target: String, me
     Row([what.to_owned(), ours, peer, ratio, target, met.to_owned()])
 }
 
+/// A limit without the digits that say nothing.
+fn short(limit: f64) -> String {
+    let text = format!("{limit:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn verdict(best: bool, median: bool) -> &'static str {
     match (best, median) {
         (true, true) => "yes",
@@ -94,6 +139,7 @@ fn times(samples: &Samples) -> String {
 
 fn unit(seconds: f64) -> String {
     match seconds {
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
         s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         s => format!("{s:.2} s"),

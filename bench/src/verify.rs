@@ -28,7 +28,7 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
         ("verify a copy by `cp`, all cores; peer: as above", &copy, "0"),
     ] {
         let bytes = std::fs::metadata(file)?.len();
-        let (ours, peer) = in_child(file, threads)?;
+        let [ours, peer] = in_child(file, threads)?;
         rows.push(throughput_ratio(what, &ours, &peer, bytes, 0.7));
     }
     std::fs::remove_file(copy)?;
@@ -36,21 +36,9 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
 }
 
 /// Times of ours and of the peer's, from a process with so many threads (0: one a core).
-fn in_child(file: &Path, threads: &str) -> Outcome<(Samples, Samples)> {
+fn in_child(file: &Path, threads: &str) -> Outcome<[Samples; 2]> {
     let mut command = Command::new(std::env::current_exe()?);
-    let output = command.arg(CHILD).arg(file).env("RAYON_NUM_THREADS", threads).output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into());
-    }
-    let text = String::from_utf8(output.stdout)?;
-    let mut lines = text.lines().map(|line| {
-        let times = line.split_whitespace().map(str::parse).collect::<Result<_, _>>();
-        times.map(Samples)
-    });
-    match (lines.next(), lines.next()) {
-        (Some(ours), Some(peer)) => Ok((ours?, peer?)),
-        _ => Err("the measuring process said too little".into()),
-    }
+    process::samples(command.arg(CHILD).arg(file).env("RAYON_NUM_THREADS", threads))
 }
 
 /// Prints a line of times of ours, and one of the peer's.
@@ -60,15 +48,12 @@ pub fn child(file: &Path) -> Outcome<()> {
         let verdict = weighbridge::verify(file, &Options::default(), false);
         assert!(verdict.is_ok_and(|v| v.ok && v.format == Some("embd")), "the file is fine");
     };
-    let [ours, peer] = in_turn(
+    let samples = in_turn(
         ROUNDS,
         [&mut || verify(), &mut || {
             black_box(crc32fast::hash(black_box(&bytes)));
         }],
     );
-    for samples in [ours, peer] {
-        let texts: Vec<_> = samples.0.iter().map(f64::to_string).collect();
-        println!("{}", texts.join(" "));
-    }
+    process::print(&samples);
     Ok(())
 }
