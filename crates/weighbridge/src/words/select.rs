@@ -35,7 +35,9 @@ pub fn select(
         let hint = format!("the first is {first:?}; --ignore-unknown goes on without them");
         return Err(Error::refused(what, hint));
     }
-    let plan = format.plan(&kept, &selection.options)?;
+    let mut plan = format.plan(&kept, &selection.options)?;
+    let left_out = container.tensors.iter().filter(|t| kept.tensor(&t.name).is_none());
+    plan.report.ignored.extend(left_out.map(|t| format!("tensor {:?}", t.name)));
     let (allow_loss, force) = (selection.allow_loss, selection.force);
     let output = output.components().collect();
     Ok((Conversion { container: kept, format, plan, output, allow_loss, force }, unknown))
