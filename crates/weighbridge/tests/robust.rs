@@ -2,6 +2,7 @@
 //! and opening allocates no more than the bytes present allow.
 
 use peak_alloc::PeakAlloc;
+use rayon::prelude::*;
 use std::sync::Mutex;
 use weighbridge::{Error, Options, find, open_with};
 use weighbridge_testkit::{
@@ -13,8 +14,9 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The meter counts all threads, so that one test measures at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Opens and checks a mutant. Returns whether it was called sound.
-fn is_sound(fixture: &Fixture) -> bool {
+/// Opening allocates no more than the bytes present allow. Alone, because the meter counts all
+/// threads.
+fn check_memory(fixture: &Fixture) {
     let input = fixture.input();
     let present = fixture.main.len() + fixture.beside.iter().map(|(_, b)| b.len()).sum::<usize>();
     let before = MEMORY.current_usage();
@@ -22,37 +24,49 @@ fn is_sound(fixture: &Fixture) -> bool {
     drop(open_with(&input, &Options::default()));
     let used = MEMORY.peak_usage().saturating_sub(before);
     assert!(used <= (1 << 20) + 4 * present, "{}: {used} bytes for {present}", fixture.name);
-    match weighbridge::check(&input, &Options::default(), false) {
+}
+
+/// Opens and checks a mutant. Returns whether it was called sound.
+fn is_sound(fixture: &Fixture) -> bool {
+    match weighbridge::check(&fixture.input(), &Options::default(), false) {
         Ok((_, findings)) => !findings.has_errors(),
         Err(Error::Unrecognised { .. } | Error::Malformed { .. } | Error::Refused { .. }) => false,
         Err(other) => panic!("{}: {other}", fixture.name),
     }
 }
 
-/// Made one at a time: all together they would fill the memory.
+/// Made a few at a time: all together they would fill the memory.
 type Mutants<'a> = Box<dyn Iterator<Item = Vec<u8>> + 'a>;
+
+/// Checks mutants on all cores, and the memory of every fourth. Returns how many there were, and the
+/// sizes of those that were called sound.
+fn run(mutants: Mutants, with: impl Fn(Vec<u8>) -> Fixture) -> (u64, Vec<usize>) {
+    let (mut mutants, mut count, mut sound) = (mutants.peekable(), 0, Vec::new());
+    while mutants.peek().is_some() {
+        let some: Vec<Fixture> = mutants.by_ref().take(256).map(&with).collect();
+        some.iter().step_by(4).for_each(check_memory);
+        count += some.len() as u64;
+        sound.par_extend(some.par_iter().filter(|m| is_sound(m)).map(|m| m.main.len()));
+    }
+    (count, sound)
+}
 
 /// Runs a sweep over the main file and the files beside it; says how many mutants there were and
 /// which of those of the main file were called sound.
 fn sweep(make: impl for<'a> Fn(&Fixture, &'a [u8], bool) -> Mutants<'a>) -> (u64, Vec<String>) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
-    let (mut count, mut sound) = (0, Vec::new());
+    let (mut total, mut all_sound) = (0, Vec::new());
     for fixture in fixtures() {
-        for mutant in make(&fixture, &fixture.main, true) {
-            count += 1;
-            let size = mutant.len();
-            if is_sound(&fixture.with_main(mutant)) {
-                sound.push(format!("{} {} ({size} bytes)", fixture.format, fixture.content));
-            }
-        }
+        let mutants = make(&fixture, &fixture.main, true);
+        let (count, sound) = run(mutants, |m| fixture.with_main(m));
+        let name = |size: &usize| format!("{} {} ({size} bytes)", fixture.format, fixture.content);
+        all_sound.extend(sound.iter().map(name));
+        total += count;
         for (i, (_, bytes)) in fixture.beside.iter().enumerate() {
-            for mutant in make(&fixture, bytes, false) {
-                count += 1;
-                is_sound(&fixture.with_beside(i, mutant));
-            }
+            total += run(make(&fixture, bytes, false), |m| fixture.with_beside(i, m)).0;
         }
     }
-    (count, sound)
+    (total, all_sound)
 }
 
 /// The places to damage: structure in the main file, everything in small files beside it.

@@ -112,3 +112,6 @@ impl Args {
         Some(Args { values: values?.try_into().ok()?, t })
     }
 }
+
+/// Says in the dialect that the file has no output matrix.
+pub(super) const NO_OUTPUT: &str = "no_output";

@@ -2,7 +2,7 @@
 
 use super::super::Stop;
 use super::super::wordlist::{Decode, put_word};
-use super::layout::{Args, COUNTS, MAGIC, OUTPUT, OWN_ROWS, VERSION};
+use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
 use super::rows::Means;
 use super::rules::*;
 use crate::model::{Container, Data, Encoding, MATRIX, SubwordKind, Subwords, Tensor};
@@ -48,11 +48,17 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
     regions.add(start..data.start, What::Structure("input matrix header"));
     let middle = data.start + words * dim * 4;
     let start = c.position();
-    if c.u8("output quantized")? != 0 {
+    // Some writers leave out the output matrix, which no vector needs: `verify` tells.
+    let has_output = c.remaining() > 0;
+    if has_output && c.u8("output quantized")? != 0 {
         let finding = QUANTIZED.at(start..start + 1).field("output quantized");
         return Err(finding.expected(0).hint(HINT).into());
     }
-    let (output, output_shape) = matrix(&mut c, "output matrix", None, dim)?;
+    let (output, output_shape) = if has_output {
+        matrix(&mut c, "output matrix", None, dim)?
+    } else {
+        (size..size, [0, dim])
+    };
     if c.position() != size {
         let finding = TRAILING.at(c.position()..size);
         return Err(finding.found(format!("{} bytes", size - c.position())).into());
@@ -87,6 +93,9 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
     let mut dialect = args.to_dialect();
     dialect.insert("ntokens".to_owned(), dictionary.tokens.into());
     dialect.insert("pruneidx".to_owned(), dictionary.pruned.into());
+    if !has_output {
+        dialect.insert(NO_OUTPUT.to_owned(), true.into());
+    }
     let kind = if subwords.is_some() { "with n-grams" } else { "without n-grams" };
     Ok(Container {
         format: "fasttext",

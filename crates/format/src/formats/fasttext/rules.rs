@@ -1,6 +1,7 @@
 //! The numbered rules, and the checks that need the data.
 
 use super::super::wordlist::check_finite;
+use super::layout::NO_OUTPUT;
 use crate::model::Container;
 use crate::rules;
 use crate::wire::Findings;
@@ -19,10 +20,21 @@ rules! {
     TRAILING "FT-11" Error "bytes follow the output matrix";
     REPEATED "FT-12" Error "a word stands twice";
     NOT_FINITE "FT-13" Warning "a value is not a finite number";
+    OUTPUT_MISSING "FT-14" Error "the output matrix is missing";
 }
 
 pub(super) fn check(container: &Container, findings: &mut Findings) {
     let whole = 0..container.size;
+    if container.dialect.contains_key(NO_OUTPUT) {
+        let end = container.size;
+        let finding = OUTPUT_MISSING.at(end..end).field("output matrix");
+        findings.push(
+            finding
+                .expected("a matrix")
+                .found("the end of the file")
+                .hint("cut short, or written by a tool that leaves it out; all vectors are there"),
+        );
+    }
     check_finite(&container.tensors, NOT_FINITE, findings, |_| whole.clone());
     if let Some(vocabulary) = &container.vocabulary
         && let Some((again, first)) = vocabulary.duplicate()

@@ -2,7 +2,7 @@
 
 use super::super::FormatInfo;
 use super::super::wordlist::{Prepared, prepare};
-use super::layout::{Args, COUNTS, MAGIC, OUTPUT, OWN_ROWS, VERSION};
+use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
 use super::rows::OwnRows;
 use crate::model::{
     Container, Encoding, FilePlan, Holds, Piece, Plan, Report, SubwordKind, Subwords, Tensor,
@@ -64,6 +64,9 @@ pub(super) fn plan(
     let subwords = container.subwords.clone();
     let own = OwnRows { matrix, words, subwords, old: old.rows };
     file.push(Piece::Stream { bytes: bytes(rows)?, from: Arc::new(own) });
+    if old.no_output {
+        return Ok(Plan::single(file, report));
+    }
     let mut behind = vec![0];
     let output_rows = old.output.as_ref().map_or(u64::from(count.cast_unsigned()), |o| o.shape[0]);
     put_u64(&mut behind, output_rows);
@@ -108,6 +111,8 @@ struct Old {
     counts: Option<Tensor>,
     rows: Option<Tensor>,
     output: Option<Tensor>,
+    /// The file had none.
+    no_output: bool,
 }
 
 impl Old {
@@ -127,6 +132,7 @@ impl Old {
             counts: find(COUNTS, DType::I64, &|s| *s == [words]),
             rows: find(OWN_ROWS, DType::F32, &|s| *s == [words, dim]),
             output: find(OUTPUT, DType::F32, &|s| s.len() == 2 && s[1] == dim),
+            no_output: dialect.contains_key(NO_OUTPUT),
         }
     }
 

@@ -5,13 +5,16 @@ use super::layout::{Chunk, MAGIC, padding};
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
 use crate::model::{
-    Container, Encoding, FilePlan, NORMS, Piece, Plan, Report, SubwordKind, Tensor, fit,
+    Changed, Container, Encoding, FilePlan, NORMS, Piece, Plan, Report, SubwordKind, Tensor, fit,
     lose_others,
 };
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
 use crate::{Error, Options};
 use weighbridge_codec::DType;
+
+/// What is said of rows that got unit length.
+const UNIT: &str = "f32, unit length and norms";
 
 pub(super) fn plan(
     container: &Container,
@@ -30,6 +33,7 @@ pub(super) fn plan(
     let toml = toml(container, draft, &mut report);
     let mut matrix = embeddings.matrix.clone();
     let mut norms = embeddings.norms.cloned();
+    let mut normalized = false;
     let quantized = |t: &Tensor| {
         let own = matches!(t.encoding, Encoding::Product(_));
         own || t.target.as_ref().is_some_and(|t| matches!(t.encoding, Encoding::Product(_)))
@@ -44,12 +48,19 @@ pub(super) fn plan(
     } else if !draft && !codes && norms.is_none() && is_foreign(container) {
         // The peers take dot products for similarities: they need rows of unit length.
         (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows());
+        normalized = norms.is_some();
     }
 
     // Words without rows have no norms; floret's files have a chunk of none.
     let none = norms.take_if(|n| n.count() == 0).is_some();
     let alone = reduced(container, &words, matrix, norms, &mut report);
     let placements = fit(&alone, &info.holds, options, &mut report)?;
+    if normalized {
+        let tensor = embeddings.matrix.name.clone();
+        let (from, to) = (embeddings.matrix.encoding.name().into_owned(), UNIT.to_owned());
+        report.kept = 0;
+        report.changed = vec![Changed { tensor, from, to }];
+    }
     let placed = placements.split_first().filter(|(first, _)| first.tensor == 0);
     let Some((first, rest)) = placed else {
         let why = report

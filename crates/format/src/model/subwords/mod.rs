@@ -34,6 +34,10 @@ pub enum SubwordKind {
 /// The word that fastText puts at line ends. It has no n-grams there.
 const FASTTEXT_EOS: &str = "</s>";
 
+/// The longest n-grams that are taken. Real ones have some six characters; without a bound, a
+/// damaged or hostile file could make a single word take hours.
+const LONGEST: u32 = 64;
+
 impl Subwords {
     /// Rows that the subwords take.
     pub fn rows(&self) -> u64 {
@@ -58,6 +62,9 @@ impl Subwords {
         let Subwords { min_n, max_n, .. } = *self;
         if min_n == 0 || min_n > max_n {
             return Some(format!("n-grams of {min_n} to {max_n} characters"));
+        }
+        if max_n > LONGEST {
+            return Some(format!("n-grams of {max_n} characters, more than {LONGEST}"));
         }
         match &self.kind {
             // Above this, the count of rows leaves 64 bits.
