@@ -231,6 +231,11 @@ fn words() -> Vec<Made> {
         made(rule, file("word2vec", &bytes))
     };
     let model = fixture("fasttext", "fasttext");
+    // Where the output matrix begins.
+    let container = open_with(&model.input(), &Options::default()).unwrap();
+    let is_output = |what: What| what == What::Structure("output matrix header");
+    let output = container.regions.list().iter().find(|r| is_output(r.what)).unwrap();
+    let output = usize::try_from(output.span.start).unwrap();
     let fasttext = |rule: &'static str, at: usize, bytes: &[u8]| {
         let mut changed = model.main.clone();
         changed[at..at + bytes.len()].copy_from_slice(bytes);
@@ -283,6 +288,7 @@ fn words() -> Vec<Made> {
         fasttext("FT-09", FIRST, &[0xFF]),
         fasttext("FT-10", 8 + 32, &[6]),
         made("FT-11", model.with_main(longer)),
+        made("FT-14", model.with_main(model.main[..output].to_vec())),
         made("FT-12", model.with_main(twice)),
         fasttext("FT-13", last, &f32::NAN.to_le_bytes()),
     ]
