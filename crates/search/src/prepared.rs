@@ -60,7 +60,8 @@ impl Prepared {
             for (q, asked) in self.asked.iter().enumerate() {
                 let product = dot(values, &self.vectors[q * dim..][..dim]);
                 let cosine = product / (length * f64::from(asked.length));
-                products[q * count + row] = if length == 0.0 { 0.0 } else { cosine as f32 };
+                let zero = length == 0.0 && asked.length.is_finite();
+                products[q * count + row] = if zero { 0.0 } else { cosine as f32 };
             }
         }
     }

@@ -114,7 +114,7 @@ pub trait Format: Sync {
     /// Fixes every byte of the files to be written and lists every loss.
     fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
         let mut report = Report::default();
-        let container = container.narrowed_to(&self.info().holds, &mut report);
+        let container = container.narrowed_to(self.info(), &mut report);
         let mut plan = self.lay_out(&container, options)?;
         plan.report.losses.splice(0..0, report.losses);
         plan.report.ignored.extend(report.ignored);

@@ -44,6 +44,11 @@ pub struct Holds {
 }
 
 impl Holds {
+    /// Whatever a container has.
+    pub fn everything(&self) -> bool {
+        self.subwords && self.records && self.attachments && self.sizevars
+    }
+
     /// A format that has no place for anything: the others say what they have more.
     pub const NOTHING: Holds = Holds {
         dtypes: &[],
@@ -154,19 +159,7 @@ pub fn place(
             report.lose(format!("tensor {:?}", tensor.name), why);
             continue;
         };
-        if change.changed > 0 {
-            report.lose(
-                format!("precision of tensor {:?}", tensor.name),
-                format!(
-                    "{} to {}: {} of {} values change, by {:.3e} at most",
-                    tensor.encoding.name(),
-                    encoding.name(),
-                    change.changed,
-                    tensor.count(),
-                    change.largest
-                ),
-            );
-        }
+        lose_change(tensor, &encoding, change, report);
         if encoding == tensor.encoding {
             report.kept += 1;
         } else if tensor.has_data() {
@@ -182,6 +175,34 @@ pub fn place(
         placements.push(Placement { tensor: index, encoding, bytes });
     }
     Ok(placements)
+}
+
+/// Lists what a tensor loses when it becomes f32 because its values are computed with.
+pub fn lose_precision(tensor: &Tensor, report: &mut Report) {
+    if let Encoding::Plain(dtype) = tensor.encoding
+        && dtype != DType::F32
+        && !dtype.wider().contains(&DType::F32)
+    {
+        let change = measure(tensor, DType::F32);
+        lose_change(tensor, &Encoding::Plain(DType::F32), change, report);
+    }
+}
+
+fn lose_change(tensor: &Tensor, encoding: &Encoding, change: Change, report: &mut Report) {
+    if change.changed == 0 {
+        return;
+    }
+    report.lose(
+        format!("precision of tensor {:?}", tensor.name),
+        format!(
+            "{} to {}: {} of {} values change, by {:.3e} at most",
+            tensor.encoding.name(),
+            encoding.name(),
+            change.changed,
+            tensor.count(),
+            change.largest
+        ),
+    );
 }
 
 fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {

@@ -19,7 +19,7 @@ mod words;
 pub use blockwise::{Blockwise, RowPart, row_parts};
 pub use container::{Attachment, Container, Dialect, Origin, RowShape};
 pub use encoding::{Encoding, Scaled, Scaling};
-pub use fit::{Holds, Keeps, Placement, fit, measure, place};
+pub use fit::{Holds, Keeps, Placement, fit, lose_precision, measure, place};
 pub use plan::{FilePlan, Piece, Plan, Produce};
 pub use product::Product;
 pub use records::Records;

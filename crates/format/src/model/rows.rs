@@ -1,6 +1,6 @@
 //! Matrices made of others: some of the rows, rows of unit length, rows with their lengths.
 
-use super::{Data, Encoding, Product, RowSource, Tensor};
+use super::{Arrangement, Data, Encoding, Product, RowSource, Scaling, Tensor};
 use crate::source::View;
 use crate::wire::to_len;
 use rayon::prelude::*;
@@ -31,22 +31,42 @@ impl Tensor {
     #[must_use]
     pub fn first_rows(&self, n: u64) -> Tensor {
         let [_, cols] = *self.shape.as_slice() else { return self.clone() };
-        let width = self.encoding.byte_len(&[1, cols]).unwrap_or(0);
-        match &self.data {
-            Data::Stored(view, arrangement) if *arrangement == Default::default() => {
-                let bytes = to_len(n.saturating_mul(width));
-                let part = view.part(0..bytes).unwrap_or_else(|| view.clone());
-                let data = Data::Stored(part, *arrangement);
+        let plain = self.plain_view().filter(|_| self.has_own_rows());
+        let width = self.encoding.byte_len(&[1, cols]);
+        let part = width.and_then(|width| plain?.part(0..to_len(n.checked_mul(width)?)));
+        match part {
+            Some(part) => {
+                let data = Data::Stored(part, Arrangement::default());
                 self.with_rows(n, data, |norms| norms.part(0..to_len(n * 4)))
             }
-            _ => self.pick_rows((0..n).collect()),
+            None => self.pick_rows((0..n).collect()),
         }
     }
 
-    /// The matrix of these rows, which must be there.
+    /// Each row is so many whole bytes that mean the same wherever they stand.
+    fn has_own_rows(&self) -> bool {
+        let whole_bytes = self.encoding.stored().bits().is_multiple_of(8);
+        match &self.encoding {
+            Encoding::Plain(_) => whole_bytes,
+            Encoding::Scaled(scaled) => {
+                let by_row = matches!(scaled.scaling, Scaling::Affine { axis: Some(0), .. });
+                whole_bytes && !by_row
+            }
+            Encoding::Product(_) => true,
+            Encoding::Blockwise(_) => false,
+        }
+    }
+
+    /// The matrix of these rows, which must be there. As values, where rows have no bytes of their
+    /// own.
     #[must_use]
     pub fn pick_rows(&self, rows: Vec<u64>) -> Tensor {
         let count = rows.len() as u64;
+        if !self.has_own_rows() {
+            let mut picked = self.computed(Computed { from: self.clone(), rule: Rule::Pick(rows) });
+            picked.shape[0] = count;
+            return picked;
+        }
         let norms = |norms: &View| {
             let norm = |row: &u64| norms.get(to_len(*row) * 4..to_len(*row) * 4 + 4);
             Some(View::owned(
@@ -85,7 +105,8 @@ impl Tensor {
         self.computed(Computed { from: self.clone(), rule: Rule::Multiply(factors) })
     }
 
-    /// The matrix with its first rows of unit length, and the lengths that they had. Zeros stay.
+    /// The matrix with its first rows of unit length, and the lengths that they had. Zeros stay, and
+    /// so do rows whose length f32 can't hold, such as those with an infinity: they get length 1.
     pub fn unit_rows(&self, n: u64) -> (Tensor, Vec<f32>) {
         let dim = to_len(self.shape.last().copied().unwrap_or(0));
         let length = |row: u64, buffers: &mut (Vec<f32>, Vec<u8>)| {
@@ -93,8 +114,13 @@ impl Tensor {
             self.rows_f32(row, &mut buffers.0, &mut buffers.1);
             norm(&buffers.0)
         };
-        let lengths: Vec<f64> =
-            (0..n).into_par_iter().map_init(Default::default, |b, row| length(row, b)).collect();
+        #[allow(clippy::cast_possible_truncation)]
+        let storable = |length: f64| length == 0.0 || (length as f32).is_normal();
+        let lengths: Vec<f64> = (0..n)
+            .into_par_iter()
+            .map_init(Default::default, |b, row| length(row, b))
+            .map(|length| if storable(length) { length } else { 1.0 })
+            .collect();
         #[allow(clippy::cast_possible_truncation)]
         let norms = lengths.iter().map(|l| *l as f32).collect();
         (self.computed(Computed { from: self.clone(), rule: Rule::Divide(lengths) }), norms)
@@ -138,6 +164,7 @@ struct Computed {
 
 #[derive(Debug)]
 enum Rule {
+    Pick(Vec<u64>),
     Multiply(Vec<f32>),
     Divide(Vec<f64>),
 }
@@ -146,9 +173,14 @@ impl RowSource for Computed {
     #[allow(clippy::cast_possible_truncation)]
     fn read(&self, row: u64, out: &mut [u8]) {
         let (mut values, mut raw) = (vec![0.0; out.len() / 4], Vec::new());
-        self.from.rows_f32(row, &mut values, &mut raw);
         let at = to_len(row);
+        let from = match &self.rule {
+            Rule::Pick(rows) => rows.get(at).copied().unwrap_or(0),
+            _ => row,
+        };
+        self.from.rows_f32(from, &mut values, &mut raw);
         match &self.rule {
+            Rule::Pick(_) => {}
             Rule::Multiply(factors) => {
                 let factor = factors.get(at).copied().unwrap_or(1.0);
                 values.iter_mut().for_each(|v| *v *= factor);
@@ -179,6 +211,54 @@ mod tests {
         assert_eq!(picked.values_f32(1, 2), [8.0, 3.0]);
         assert_eq!(picked.pick_rows(vec![1]).values_f32(0, 2), [3.0, 4.0]);
         assert_eq!(matrix().first_rows(1).values_f32(0, 2), [3.0, 4.0]);
+    }
+
+    /// Whatever the encoding, a picked row has the values that it had.
+    #[test]
+    fn rows_of_every_encoding_are_picked() {
+        use super::super::{Blockwise, Scaled};
+        use weighbridge_codec::block::{Layout, Method};
+        let scaled = |codes: DType, axis: Option<usize>| {
+            let count = axis.map_or(1, |a| [5, 6][a]);
+            let scales = (0..count).map(|i| 0.5 + i as f32).collect();
+            let scaling = Scaling::Affine { axis, scales, zero_points: None };
+            Encoding::Scaled(Arc::new(Scaled { codes, scaling }))
+        };
+        let layout = Layout::new(Method::from_name("q8").unwrap(), 5, 6).unwrap();
+        let scales = View::owned([0, 60].repeat(to_len(layout.codes) / 2));
+        let blocks = Blockwise { method: layout.method, scales };
+        for encoding in [
+            Encoding::Plain(DType::F16),
+            Encoding::Plain(DType::U4),
+            scaled(DType::I8, None),
+            scaled(DType::I8, Some(0)),
+            scaled(DType::I8, Some(1)),
+            scaled(DType::I4, None),
+            Encoding::Blockwise(Arc::new(blocks)),
+        ] {
+            let bytes = encoding.byte_len(&[5, 6]).unwrap();
+            let bytes = (0..bytes).map(|i| u8::try_from(i % 50).unwrap()).collect();
+            let tensor = Tensor::stored("m", encoding, vec![5, 6], View::owned(bytes));
+            let all = tensor.values_f32(0, 30);
+            let picked = tensor.pick_rows(vec![4, 0, 2]).values_f32(0, 18);
+            let name = tensor.encoding.name();
+            assert_eq!(picked, [&all[24..], &all[..6], &all[12..18]].concat(), "{name}");
+            assert_eq!(tensor.first_rows(3).values_f32(0, 18), all[..18], "{name}");
+            assert!(all[24..].iter().any(|v| *v != 0.0));
+        }
+    }
+
+    #[test]
+    fn lengths_that_no_number_holds_are_left() {
+        let values = [3e38f32, 3e38, 1.0, f32::INFINITY, f32::NAN, 0.0, 1e-45, 0.0];
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let encoding = Encoding::Plain(DType::F32);
+        let tensor = Tensor::stored("m", encoding, vec![4, 2], View::owned(bytes));
+        let (unit, lengths) = tensor.unit_rows(4);
+        assert_eq!(lengths, [1.0; 4]);
+        let same =
+            unit.values_f32(0, 8).iter().zip(values).all(|(a, b)| a.to_bits() == b.to_bits());
+        assert!(same);
     }
 
     #[test]

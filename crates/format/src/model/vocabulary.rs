@@ -153,8 +153,7 @@ impl Vocabulary {
 
     /// The number of a token; of several that are the same, the first one's.
     pub fn find(&self, token: &str) -> Option<usize> {
-        let text = |id: usize| self.starts().get(id).map_or(&[][..], |&at| self.raw(at).0);
-        self.index().find(token.as_bytes(), text)
+        self.index().find(token.as_bytes(), |at| self.raw(at).0)
     }
 
     /// The first token that was there before: its number, and the earlier one's.
@@ -163,10 +162,8 @@ impl Vocabulary {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| {
-            let starts = self.starts();
-            Index::new(self.count, |id| starts.get(id).map_or(&[][..], |&at| self.raw(at).0))
-        })
+        self.index
+            .get_or_init(|| Index::new(self.starts(), self.entries.len(), |at| self.raw(at).0))
     }
 
     /// All tokens in order.

@@ -5,8 +5,8 @@
 //! format needs to write the same bytes again stands beside them in tensors named `<format>/…`;
 //! the others leave that out unasked.
 
-use super::{Container, Holds, Loss, Report, Subwords, Tensor, Vocabulary};
-use crate::Error;
+use super::{Container, Loss, Report, Subwords, Tensor, Vocabulary, lose_precision};
+use crate::{Error, FormatInfo};
 use std::borrow::Cow;
 use weighbridge_codec::DType;
 
@@ -77,9 +77,10 @@ impl Container {
             return Err(Error::refused(what, "word embeddings have a row for each word"));
         };
         let count = matrix.shape[0] - behind.min(matrix.shape[0]);
+        // A tensor of that name may be anything in a file that has no words.
         let is_norms = |t: &&Tensor| {
-            let right = t.shape == [count] && t.encoding.stored() == DType::F32 && t.has_data();
-            t.name == NORMS && right
+            let right = t.shape == [count] && t.encoding.is_real() && t.has_data();
+            t.name == NORMS && right && expected.is_some()
         };
         let norms = self.tensors.iter().find(is_norms);
         Ok(WordMatrix { matrix, norms, words, subwords })
@@ -115,10 +116,14 @@ impl Container {
     /// What of a container that came from a word embedding format another format can take:
     /// without the rows of subwords it does not know, and for a format of one tensor the matrix
     /// alone. What is left out is listed.
-    pub(crate) fn narrowed_to(&self, holds: &Holds, report: &mut Report) -> Cow<'_, Container> {
-        let carried = self.tensors.iter().any(|t| t.name == NORMS || self.is_private(&t.name));
+    pub fn narrowed_to(&self, format: &FormatInfo, report: &mut Report) -> Cow<'_, Container> {
+        let holds = &format.holds;
+        let own = self.origin.as_ref().map_or(self.format, |o| &o.format);
+        let foreign = own != format.id && !holds.everything();
+        let drops = foreign && self.tensors.iter().any(|t| self.is_private(&t.name));
         let cut = self.subwords.is_some() && !holds.subwords;
-        if !(cut || holds.single && carried) {
+        let folds = holds.single && self.tensors.iter().any(|t| t.name == NORMS);
+        if !(cut || drops || folds) {
             return Cow::Borrowed(self);
         }
         let Ok(WordMatrix { matrix, norms, words, subwords }) = self.word_matrix() else {
@@ -143,6 +148,7 @@ impl Container {
             if holds.records {
                 report.lose("the lengths of the rows", "the format holds unit vectors");
             } else {
+                lose_precision(&changed, report);
                 changed = changed.scale_rows(&lengths);
             }
         }
@@ -151,6 +157,8 @@ impl Container {
         }
         if holds.single {
             narrowed.tensors.retain(|t| t.name != NORMS || norms.is_none());
+        }
+        if foreign {
             report.ignored.extend(narrowed.drop_private());
         }
         Cow::Owned(narrowed)

@@ -25,7 +25,7 @@ use parts::{Part, parts};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use weighbridge_codec::block::Encoder;
-use weighbridge_format::model::Target;
+use weighbridge_format::model::{Report, Target};
 use weighbridge_format::sink::Progress;
 use weighbridge_format::{Container, Error, Input, Options, Tensor, open};
 
@@ -84,6 +84,8 @@ pub struct Quantization<'a> {
     chosen: Vec<Chosen>,
     kept: Vec<Kept>,
     importance: Importance,
+    /// What the format has no idea of.
+    narrowing: Report,
 }
 
 /// Opens the input and chooses its tensors. Without an output only the report can be had.
@@ -92,18 +94,22 @@ pub fn quantize<'a>(
     output: Option<&Path>,
     request: &'a QuantizeRequest,
 ) -> Result<Quantization<'a>, Error> {
-    let container = open(&Input::open(input)?, &request.options)?;
+    let mut container = open(&Input::open(input)?, &request.options)?;
     let importance = Importance::open(request.importance.as_deref())?;
     let format = request.method.format();
     let target = target_format(Path::new(""), Some(format))?;
     check_options(&request.options, container.format, target)?;
+    // What the format has no idea of goes first, so that what is measured is what is written.
+    let mut narrowing = Report::default();
+    container = container.narrowed_to(target.info(), &mut narrowing).into_owned();
     let (chosen, kept) = choice::choose(&container, request)?;
     // Said before the work rather than after it.
     if let Some(obstacle) = output.and_then(|o| in_the_way(o, request.force)) {
         return Err(obstacle);
     }
     if output.is_some() && !request.allow_loss && request.method != Method::Rows {
-        let losses = target.plan(&container, &request.options)?.report.losses;
+        let mut losses = narrowing.losses.clone();
+        losses.extend(target.plan(&container, &request.options)?.report.losses);
         if !losses.is_empty() {
             return Err(Error::Loss(losses));
         }
@@ -122,7 +128,7 @@ pub fn quantize<'a>(
         output => output
             .map_or_else(|| PathBuf::from(format!("out.{}", extension(format))), Path::to_owned),
     };
-    Ok(Quantization { request, container, output, chosen, kept, importance })
+    Ok(Quantization { request, container, output, chosen, kept, importance, narrowing })
 }
 
 fn extension(format: &'static str) -> &'static str {
@@ -140,7 +146,15 @@ impl Quantization<'_> {
     }
 
     /// Quantizes, and plans the file.
-    pub fn run(self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
+    pub fn run(mut self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
+        let narrowing = std::mem::take(&mut self.narrowing);
+        let (mut conversion, report) = self.run_narrowed(progress)?;
+        conversion.plan.report.losses.splice(0..0, narrowing.losses);
+        conversion.plan.report.ignored.extend(narrowing.ignored);
+        Ok((conversion, report))
+    }
+
+    fn run_narrowed(self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
         if self.request.method == Method::Rows {
             return rows::run(self.container, &self.output, self.request, self.kept, progress);
         }

@@ -1,6 +1,6 @@
 //! From buckets to n-grams by name, and the rows that some words need.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weighbridge_format::model::{Ngrams, Records, SubwordKind, Subwords, WordMatrix};
 use weighbridge_format::wire::to_len;
@@ -22,7 +22,14 @@ pub fn to_explicit(container: &mut Container) -> Result<(), Error> {
         }
     }
     let all = (0..found.word_rows()).collect();
-    *container = keep_words(container, &found, all);
+    let buckets = found.subwords.map_or(0, Subwords::rows);
+    let mut named = keep_words(container, &found, all)?;
+    let rows = named.subwords.as_ref().map_or(0, Subwords::rows);
+    named.notes.push(format!(
+        "{} of {buckets} buckets have an n-gram of a word; n-grams of unknown words in the others are gone",
+        rows
+    ));
+    *container = named;
     Ok(())
 }
 
@@ -32,7 +39,7 @@ pub(super) fn keep_words(
     container: &Container,
     found: &WordMatrix,
     mut rows: Vec<u64>,
-) -> Container {
+) -> Result<Container, Error> {
     let words: Vec<String> = match &found.words {
         Some(words) => {
             let word = |row: &u64| words.token(to_len(*row)).unwrap_or_default().into_owned();
@@ -43,12 +50,12 @@ pub(super) fn keep_words(
     let norms = found.norms.map(|norms| pick_values(norms, &rows));
     let mut kept = container.clone();
     if let Some(subwords) = found.subwords {
-        let (ngrams, used) = named_ngrams(subwords, &words);
+        let (ngrams, used) = named_ngrams(subwords, &words)?;
         let behind = found.word_rows();
         rows.extend(used.into_iter().map(|row| behind + row));
         kept.subwords = (!ngrams.is_empty()).then(|| Subwords {
             kind: SubwordKind::Explicit(Arc::new(Ngrams::from_pairs(
-                ngrams.iter().map(|(ngram, row)| (ngram.as_str(), *row)),
+                ngrams.iter().map(|(ngram, row)| (&**ngram, *row)),
             ))),
             ..subwords.clone()
         });
@@ -80,26 +87,44 @@ pub(super) fn keep_words(
             _ => t.clone(),
         })
         .collect();
-    kept
+    Ok(kept)
 }
 
+/// Memory that names of n-grams may take in any case.
+const MOST_NGRAMS: usize = 256 << 20;
+
+/// N-grams with their new rows, and the old rows.
+type NamedNgrams = (Vec<(Arc<str>, u64)>, Vec<u64>);
+
 /// The n-grams of words in order of their first appearance with their new rows, and the old rows.
-fn named_ngrams(subwords: &Subwords, words: &[String]) -> (Vec<(String, u64)>, Vec<u64>) {
-    let mut ngrams: Vec<(String, u64)> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    let (mut new_rows, mut used) = (HashMap::new(), Vec::new());
+fn named_ngrams(subwords: &Subwords, words: &[String]) -> Result<NamedNgrams, Error> {
+    // Long n-grams of long words would take many times the memory of the words.
+    let most = MOST_NGRAMS.max(64 * words.iter().map(String::len).sum::<usize>());
+    let mut bytes = 0;
+    let mut ngrams: NamedNgrams = Default::default();
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    let mut new_rows = HashMap::new();
     for word in words {
+        let (list, used) = &mut ngrams;
         subwords.for_each_ngram(word, &mut |ngram, row| {
-            let Some(row) = row.filter(|_| !seen.contains(ngram)) else { return };
-            seen.insert(ngram.to_owned());
+            let Some(row) = row.filter(|_| bytes <= most && !seen.contains(ngram)) else { return };
+            let ngram: Arc<str> = ngram.into();
+            bytes += ngram.len() + 64;
+            seen.insert(ngram.clone());
             let new = *new_rows.entry(row).or_insert_with(|| {
                 used.push(row);
                 used.len() as u64 - 1
             });
-            ngrams.push((ngram.to_owned(), new));
+            list.push((ngram, new));
         });
+        if bytes > most {
+            let what = format!("the n-grams of the words would take more than {most} bytes");
+            let hint =
+                format!("they have up to {} characters; are the words words?", subwords.max_n);
+            return Err(Error::refused(what, hint));
+        }
     }
-    (ngrams, used)
+    Ok(ngrams)
 }
 
 /// Some of the records.

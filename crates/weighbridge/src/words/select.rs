@@ -60,7 +60,7 @@ fn keep(container: &Container, words: &[String]) -> Result<(Container, Vec<Strin
     if rows.is_empty() {
         return Err(Error::refused("none of the words is in the file", "one word a line"));
     }
-    Ok((keep_words(container, &found, rows), unknown))
+    Ok((keep_words(container, &found, rows)?, unknown))
 }
 
 /// The words of a file, one a line; spaces within a word are part of it.
@@ -71,6 +71,7 @@ pub fn read_words(path: &Path) -> Result<Vec<String>, Error> {
 
 /// The words of a text, one a line; `name` is what an error calls it.
 pub fn parse_words(bytes: &[u8], name: &str) -> Result<Vec<String>, Error> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let mut words = Vec::new();
     for (i, line) in bytes.split(|b| *b == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

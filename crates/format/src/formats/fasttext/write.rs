@@ -24,7 +24,8 @@ pub(super) fn plan(
         Cow::Borrowed(container)
     } else {
         // Rows that other hashes belong to mean nothing here.
-        container.narrowed_to(&Holds { subwords: false, ..info.holds }, &mut lost)
+        let holds = Holds { subwords: false, ..info.holds };
+        container.narrowed_to(&FormatInfo { holds, ..*info }, &mut lost)
     };
     let prepared = prepare(&container, options, info)?;
     check_words(&prepared.words)?;

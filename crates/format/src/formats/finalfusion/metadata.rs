@@ -137,7 +137,7 @@ pub(super) fn write(
     let mut room = NAMES;
     _ = walk("", document.as_table_mut(), &mut room, &mut |name, item| {
         match edits.remove(name.as_str()) {
-            Some(Some(new)) => replace(item, new),
+            Some(Some(new)) => replace(item, alike(item, new)),
             Some(None) => return false,
             None => {}
         }
@@ -148,7 +148,12 @@ pub(super) fn write(
             report.lose(format!("metadata {name:?}"), "a table has that name");
         }
     }
-    Some(document.to_string())
+    let text = document.to_string();
+    // Parsing makes one character of both that end a line.
+    Some(match old {
+        Some(old) if old.contains("\r\n") => text.replace('\n', "\r\n"),
+        _ => text,
+    })
 }
 
 fn by_name(list: &[(String, Value)]) -> HashMap<&str, &Value> {
@@ -164,6 +169,16 @@ fn to_item(v: &Value) -> Option<(Item, bool)> {
         Value::Number(DType::F64, bits) => (value(f64::from_bits(*bits)), true),
         other => (value(other.to_plain_text()?), false),
     })
+}
+
+/// A text that is to take the place of a list or a date as such, if it can be read as one.
+fn alike(old: &Item, new: Item) -> Item {
+    let text = new.as_str().filter(|_| old.is_array() || old.is_datetime());
+    let read = text.and_then(|text| text.parse::<toml_edit::Value>().ok());
+    match read {
+        Some(value) if value.type_name() == old.type_name() => Item::Value(value),
+        _ => new,
+    }
 }
 
 /// Another value, with the comment that the old one had.
@@ -235,6 +250,13 @@ mod tests {
         list.remove(1);
         let edited = written(Some(text), &list).unwrap();
         assert_eq!(edited, "a = true # one\n[[t]]\ny = 2 # two\n");
+        // Lists and dates stay such, and lines end as they did.
+        let dated = "l = [1, 2]\r\nd = 1979-05-27\r\n";
+        let mut values = parse(dated).unwrap();
+        values[0].1 = Value::Text("[3]".to_owned());
+        values[1].1 = Value::Text("1980-01-01".to_owned());
+        let text = written(Some(dated), &values).unwrap();
+        assert_eq!(text, "l = [3]\r\nd = 1980-01-01\r\n");
         // A value can't take the place of a table.
         list.push(("t".to_owned(), Value::Bool(true)));
         let mut report = Report::default();

@@ -6,7 +6,7 @@ use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
 use crate::model::{
     Changed, Container, Encoding, FilePlan, NORMS, Piece, Plan, Report, SubwordKind, Tensor, fit,
-    lose_others,
+    lose_others, lose_precision,
 };
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
@@ -43,10 +43,12 @@ pub(super) fn plan(
         if codes {
             report.lose("the lengths of the rows", "the draft has no place for them");
         } else {
+            lose_precision(&matrix, &mut report);
             matrix = matrix.scale_rows(&lengths);
         }
     } else if !draft && !codes && norms.is_none() && is_foreign(container) {
         // The peers take dot products for similarities: they need rows of unit length.
+        lose_precision(&matrix, &mut report);
         (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows());
         normalized = norms.is_some();
     }

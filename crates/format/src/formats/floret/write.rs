@@ -20,7 +20,8 @@ pub(super) fn plan(
         return Err(no_floret());
     };
     for bracket in [bow, eow] {
-        if bracket.is_empty() || bracket.contains(|c: char| c.is_ascii_whitespace()) {
+        let odd = bracket.contains(|c: char| c.is_ascii_whitespace());
+        if bracket.is_empty() || bracket.len() > 256 || odd {
             let what = format!("{bracket:?} can't stand around words in a floret file");
             return Err(Error::refused(what, ""));
         }

@@ -33,13 +33,13 @@ pub(super) fn read(
     let shape = vec![parsed.rows, dim as u64];
     let view = View::owned(parsed.matrix);
     let mut matrix = Tensor::stored(MATRIX, Encoding::Plain(DType::F32), shape, view);
+    let mut notes: Vec<_> = words.note().into_iter().collect();
     if let Some(kept) = words.kept {
         matrix = matrix.pick_rows(kept);
     }
     let mut regions = Regions::default();
     regions.add(0..front, What::Structure("header"));
     regions.add(front..size, What::Tensor(0));
-    let mut notes = Vec::new();
     if !lines.finished {
         notes.push("the last line has no line break: the file may be cut short".to_owned());
     }

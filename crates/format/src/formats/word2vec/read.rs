@@ -58,6 +58,7 @@ pub(super) fn read(
         dialect,
         size: source.len(),
         tensors: vec![Tensor::new(MATRIX, Encoding::Plain(DType::F32), shape, data)],
+        notes: words.note().into_iter().collect(),
         vocabulary: Some(words.vocabulary),
         regions,
         ..Container::default()

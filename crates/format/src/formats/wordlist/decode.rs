@@ -102,6 +102,16 @@ pub(crate) struct Words {
     pub repeats: Option<(u64, u64)>,
 }
 
+impl Words {
+    /// What whoever converts the file should know.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (row, dropped) = self.repeats?;
+        Some(format!(
+            "{dropped} rows are left out, from row {row} on: their words were there before"
+        ))
+    }
+}
+
 /// Keeps the first of each word. The entries are texts behind their lengths of 32 bits.
 pub(crate) fn without_repeats(entries: Vec<u8>, count: usize) -> Option<Words> {
     let (vocabulary, _) = Vocabulary::with_u32_lengths(&View::owned(entries), count).ok()?;

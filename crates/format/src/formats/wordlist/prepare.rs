@@ -2,7 +2,7 @@
 
 use super::decode::Decode;
 use crate::formats::FormatInfo;
-use crate::model::{Container, Report, Tensor, fit, lose_others};
+use crate::model::{Container, Report, Tensor, fit, lose_others, lose_precision};
 use crate::{Error, Options, Vocabulary};
 
 /// A matrix with a word for each row, ready to be written.
@@ -63,6 +63,9 @@ pub(crate) fn prepare(
     }
     lose_others(container, &embeddings, &mut report);
     let mut alone = container.clone();
+    if embeddings.norms.is_some() {
+        lose_precision(embeddings.matrix, &mut report);
+    }
     alone.tensors = vec![embeddings.original()];
     words.lose_special(&mut report);
     if container.vocabulary.is_none() {
