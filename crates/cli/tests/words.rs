@@ -355,3 +355,40 @@ fn metadata_keeps_its_types() {
     assert!(run(at, &["metadata", "typed.fifu", "--set", "dims=many"]).status.success());
     assert_eq!(dims("typed.fifu"), "many");
 }
+
+/// Lines before one that can't be read are answered, and a byte order mark is no part of a word.
+#[test]
+fn a_bad_line_comes_in_its_turn() {
+    let folder = samples();
+    let similar = ["similar", "words.fifu", "-k", "1", "--json"];
+    let output = fed(folder.path(), &similar, b"\xEF\xBB\xBFtruck\nlorry\n\xFF\ncar\n".to_vec());
+    let words: Vec<_> = lines(&output).iter().map(|l| l["word"].clone()).collect();
+    assert_eq!(words, ["truck", "lorry"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(err(&output).contains("line 3"), "{}", err(&output));
+}
+
+/// The file that describes other rows is not replaced, not even by force.
+#[test]
+fn companions_of_others_stay() {
+    let folder = samples();
+    let arguments = ["convert", "npy/embeddings.npy", "i8bin/other.i8bin"];
+    let arguments = [&arguments[..], &["--allow-loss", "--force"]].concat();
+    let output = run(folder.path(), &arguments);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("belongs to another file"));
+    assert_eq!(run(folder.path(), &["verify", "i8bin/embeddings.i8bin"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_model_keeps_its_files_when_words_are_selected() {
+    let folder = samples();
+    std::fs::write(folder.path().join("list"), "the\ntruck\n").unwrap();
+    let output = run(folder.path(), &["select", "hf-model", "list", "few", "--to", "hf"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("few").join(name)).unwrap();
+    assert_eq!(read("vocab.txt"), "the\ntruck\n");
+    assert!(read("config.json").contains("\"vocab_size\": 2"));
+    assert!(read("modules.json").contains("Pooling"));
+    assert!(run(folder.path(), &["verify", "few"]).status.success());
+}

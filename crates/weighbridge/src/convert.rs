@@ -76,6 +76,11 @@ impl Conversion {
         if self.plan.is_folder {
             return no_folder_for(&self.output).or_else(|| self.folder_in_the_way());
         }
+        let companion = self.paths().into_iter().skip(1).find(|p| p.exists());
+        if let Some(path) = companion.filter(|_| !self.output.exists()) {
+            let what = format!("{} exists and belongs to another file", path.display());
+            return Some(Error::refused(what, "write into another folder"));
+        }
         self.paths().iter().find_map(|path| in_the_way(path, self.force))
     }
 

@@ -1,6 +1,6 @@
 //! `weighbridge analogy`: A is to B as C is to what?
 
-use super::questions::ask;
+use super::questions::{ask, together};
 use super::similar::{Outcome, answer, in_json, in_text};
 use crate::args::Analogy;
 use serde::Serialize;
@@ -24,7 +24,8 @@ pub(super) fn run(args: &Analogy, options: &Options) -> Result<ExitCode, Error> 
         // As a line would have them; a word with a tab in it is no word of any file.
         false => vec![args.words.join("\t")],
     };
-    ask(given, "three words a line, with spaces or tabs between them", |lines| {
+    let together = together(args.k.min(embeddings.len()));
+    ask(given, "three words a line, with spaces or tabs between them", together, |lines| {
         let words: Vec<_> = lines.iter().map(|line| split(line)).collect();
         let questions = words.iter().map(|words| match words.as_slice() {
             [a, b, c] => embeddings.analogy_question([a, b, c]),

@@ -1,6 +1,6 @@
 //! `weighbridge lookup`: the vectors of words.
 
-use super::questions::{Answer, Said, ask};
+use super::questions::{Answer, Said, ask, together};
 use crate::args::Lookup;
 use crate::render::{DIM, safe, styled};
 use serde::Serialize;
@@ -16,7 +16,7 @@ struct Line<'a> {
 
 pub(super) fn run(args: &Lookup, options: &Options) -> Result<ExitCode, Error> {
     let embeddings = Embeddings::open_with(&args.file, options)?;
-    ask(args.words.clone(), "one word a line", |words| {
+    ask(args.words.clone(), "one word a line", together(1), |words| {
         Ok(words.iter().map(|word| answer(&embeddings, word, args.json)).collect())
     })
 }

@@ -9,6 +9,11 @@ use weighbridge::Error;
 /// Questions that are answered together: the rows of a file are then gone through once for all.
 const TOGETHER: usize = 256;
 
+/// How many are answered together when each has so many hits: all of them are in memory.
+pub(super) fn together(hits: usize) -> usize {
+    ((1 << 20) / hits.max(1)).clamp(1, TOGETHER)
+}
+
 /// The answer to one question.
 pub(super) struct Answer {
     /// For standard output.
@@ -26,10 +31,11 @@ pub(super) enum Said {
 
 /// Gives `answer` as many questions at once as are waiting, and prints what it returns. `given` are
 /// those of the command line; if there are none, the lines of standard input are asked, and who
-/// asks line by line is answered line by line.
+/// asks line by line is answered line by line. At most `together` are answered at once.
 pub(super) fn ask(
     given: Vec<String>,
     what: &str,
+    together: usize,
     mut answer: impl FnMut(&[String]) -> Result<Vec<Answer>, Error>,
 ) -> Result<ExitCode, Error> {
     let mut all_found = true;
@@ -43,13 +49,16 @@ pub(super) fn ask(
             anstream::eprintln!("{what}; Ctrl-D ends");
         }
         let lines = read_lines();
-        while let Some(batch) = waiting(&lines)? {
-            if !take(&batch)? {
+        while let Some((batch, failed)) = waiting(&lines, together) {
+            if !batch.is_empty() && !take(&batch)? {
                 break;
+            }
+            if let Some(error) = failed {
+                return Err(error);
             }
         }
     } else {
-        for batch in given.chunks(TOGETHER) {
+        for batch in given.chunks(together) {
             if !take(batch)? {
                 break;
             }
@@ -95,7 +104,13 @@ fn read_lines() -> Receiver<Result<String, Error>> {
             let mut line = Vec::new();
             let line = match input.read_until(b'\n', &mut line) {
                 Ok(0) => break,
-                Ok(_) => text_of(line, number),
+                Ok(_) => {
+                    // What some editors begin a text with.
+                    if number == 1 && line.starts_with(b"\xEF\xBB\xBF") {
+                        line.drain(..3);
+                    }
+                    text_of(line, number)
+                }
                 Err(e) => Err(Error::io(Path::new("standard input"), e)),
             };
             let failed = line.is_err();
@@ -120,14 +135,21 @@ fn text_of(mut line: Vec<u8>, number: u64) -> Result<String, Error> {
     })
 }
 
-/// The next line and those behind it that are there already; `None` at the end.
-fn waiting(lines: &Receiver<Result<String, Error>>) -> Result<Option<Vec<String>>, Error> {
-    let Ok(first) = lines.recv() else { return Ok(None) };
-    let mut batch = vec![first?];
-    while batch.len() < TOGETHER
-        && let Ok(line) = lines.try_recv()
-    {
-        batch.push(line?);
+/// The next line and those behind it that are there already, up to one that can't be read; `None`
+/// at the end.
+fn waiting(
+    lines: &Receiver<Result<String, Error>>,
+    together: usize,
+) -> Option<(Vec<String>, Option<Error>)> {
+    let mut batch = Vec::new();
+    let mut next = lines.recv().ok();
+    next.as_ref()?;
+    while let Some(line) = next {
+        match line {
+            Ok(line) => batch.push(line),
+            Err(error) => return Some((batch, Some(error))),
+        }
+        next = if batch.len() < together { lines.try_recv().ok() } else { None };
     }
-    Ok(Some(batch))
+    Some((batch, None))
 }

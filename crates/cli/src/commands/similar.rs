@@ -1,6 +1,6 @@
 //! `weighbridge similar`: the words nearest to a word. `weighbridge analogy` shares its answers.
 
-use super::questions::{Answer, Said, ask};
+use super::questions::{Answer, Said, ask, together};
 use crate::args::Similar;
 use crate::render::{BOLD, DIM, Table, safe, styled};
 use serde::Serialize;
@@ -33,7 +33,8 @@ struct Named<'a> {
 
 pub(super) fn run(args: &Similar, options: &Options) -> Result<ExitCode, Error> {
     let embeddings = Embeddings::open_with(&args.file, options)?;
-    ask(args.words.clone(), "one word a line", |words| {
+    let together = together(args.k.min(embeddings.len()));
+    ask(args.words.clone(), "one word a line", together, |words| {
         let questions = words.iter().map(|word| embeddings.question(word)).collect();
         let found = answer(&embeddings, questions, args.k)?;
         let each = words.iter().zip(found).map(|(word, (known, result))| {

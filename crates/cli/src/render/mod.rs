@@ -36,7 +36,7 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
 pub(crate) fn safe(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     // Nearly all text is plain.
     if text.bytes().all(|b| matches!(b, b' '..=b'~')) {

@@ -12,6 +12,11 @@ use weighbridge_codec::{DType, Scalar, convert, element};
 pub trait Produce: Debug + Send + Sync {
     /// Passes all bytes to `out`, in order. As many as were planned, or the write fails.
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error>;
+
+    /// Making the bytes takes so long that it is worth doing it while others are written.
+    fn is_work(&self) -> bool {
+        true
+    }
 }
 
 /// One run of bytes of a planned file.
@@ -111,6 +116,11 @@ struct TensorStream {
 }
 
 impl Produce for TensorStream {
+    /// Bytes of a mapped file need not be copied once more.
+    fn is_work(&self) -> bool {
+        self.tensor.encoding != self.encoding || self.tensor.view().is_none()
+    }
+
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let tensor = &self.tensor;
         let as_it_is = tensor.encoding == self.encoding;

@@ -1,7 +1,7 @@
 //! Streaming one planned file, with its checksums computed on the way.
 
 use crate::Error;
-use crate::model::{FilePlan, Piece, Plan};
+use crate::model::{FilePlan, Piece, Plan, Produce};
 use std::io::Write;
 use std::path::Path;
 
@@ -66,6 +66,9 @@ pub(super) fn execute(
                     left -= some;
                 }
             }
+            Piece::Stream { bytes, from } if *bytes >= WORTH_A_THREAD && from.is_work() => {
+                produce_ahead(&**from, &mut put)?;
+            }
             Piece::Stream { from, .. } => from.produce(&mut put)?,
             Piece::Crc32 { start, end } => put(&checksums.over(*start, *end).to_le_bytes())?,
         }
@@ -77,6 +80,30 @@ pub(super) fn execute(
         checksums.pieces.push((at, crc));
     }
     Ok(())
+}
+
+/// Fewer bytes are made and written sooner than another thread is there.
+const WORTH_A_THREAD: u64 = 16 << 20;
+
+/// Makes bytes on another thread, a few blocks ahead of those that are written.
+fn produce_ahead(
+    from: &dyn Produce,
+    put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    std::thread::scope(|scope| {
+        let (ready, blocks) = std::sync::mpsc::sync_channel::<Vec<u8>>(4);
+        let producer = scope.spawn(move || {
+            from.produce(&mut |bytes| {
+                // Nobody takes them any more when writing failed, which is said below.
+                let stopped = |_| Error::refused("writing stopped", "");
+                let mut parts = bytes.chunks(1 << 20);
+                parts.try_for_each(|part| ready.send(part.to_vec()).map_err(stopped))
+            })
+        });
+        let written = blocks.into_iter().try_for_each(|block| put(&block));
+        let produced = producer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.and(produced)
+    })
 }
 
 /// A written file: its name when it is one beside the main file, and its bytes.
@@ -110,6 +137,50 @@ mod tests {
         let body = &bytes[..10_010];
         assert_eq!(bytes[10_010..10_014], crc32fast::hash(&body[6..]).to_le_bytes());
         assert_eq!(bytes[10_014..10_018], crc32fast::hash(body).to_le_bytes());
+    }
+
+    /// Counts up; long enough to be made on another thread.
+    #[derive(Debug)]
+    struct Counting(u64);
+
+    impl Produce for Counting {
+        fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+            (0..self.0 / 8).step_by(1 << 12).try_for_each(|start| {
+                let numbers = start..start + (1 << 12);
+                out(&numbers.flat_map(u64::to_le_bytes).collect::<Vec<_>>())
+            })
+        }
+    }
+
+    #[test]
+    fn what_is_made_ahead_arrives_in_order() {
+        let mut file = FilePlan::default();
+        file.push(Piece::Bytes(b"head".to_vec()));
+        let from = std::sync::Arc::new(Counting(WORTH_A_THREAD));
+        file.push(Piece::Stream { bytes: WORTH_A_THREAD, from });
+        let made = to_memory(&Plan::single(file, Default::default())).unwrap().remove(0).1;
+        let (numbers, _) = made[4..].as_chunks::<8>();
+        assert!((0..).zip(numbers).all(|(i, n)| u64::from_le_bytes(*n) == i));
+        assert_eq!(numbers.len() as u64 * 8, WORTH_A_THREAD);
+    }
+
+    #[test]
+    fn writing_that_fails_ends_the_making() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut file = FilePlan::default();
+        let from = std::sync::Arc::new(Counting(WORTH_A_THREAD));
+        file.push(Piece::Stream { bytes: WORTH_A_THREAD, from });
+        let error = execute(&file, Path::new("x"), &mut Full(3 << 20), &mut |_| {}).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
     }
 
     #[test]

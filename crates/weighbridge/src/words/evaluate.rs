@@ -40,6 +40,7 @@ pub fn evaluate(
     questions: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Evaluation, Error> {
+    embeddings.has_words()?;
     let text = std::fs::read(questions).map_err(|e| Error::io(questions, e))?;
     let text = String::from_utf8(text).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n');
@@ -47,7 +48,8 @@ pub fn evaluate(
     })?;
     let mut evaluation = Evaluation::default();
     let mut waiting: Vec<(usize, [&str; 4])> = Vec::new();
-    for (i, line) in text.lines().enumerate() {
+    // What some editors begin a text with is no part of it.
+    for (i, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         if let Some(name) = line.strip_prefix(':') {
             let section = Section { section: name.trim().to_owned(), score: Score::default() };
             evaluation.sections.push(section);

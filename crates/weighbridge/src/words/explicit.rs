@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use weighbridge_format::model::{Ngrams, Records, SubwordKind, Subwords, WordMatrix};
+use weighbridge_format::model::{Attachment, Ngrams, Records, SubwordKind, Subwords, WordMatrix};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Encoding, Error, Tensor, View, Vocabulary};
 
@@ -76,8 +76,7 @@ pub(super) fn keep_words(
     {
         kept.records = pick_records(records, &rows[..words.len()]);
     }
-    // Files that tell the words would tell the old ones.
-    kept.attachments.retain(|a| !a.described);
+    change_files(&mut kept, &words);
     let own = format!("{}/", container.origin.as_ref().map_or(container.format, |o| &o.format));
     let others = container.tensors.iter().filter(|t| !t.name.starts_with(&own));
     kept.tensors = others
@@ -88,6 +87,30 @@ pub(super) fn keep_words(
         })
         .collect();
     Ok(kept)
+}
+
+/// Changes the files of a model that tell its words: the list and the number of them. A tokenizer
+/// that knows more than a list is left out.
+fn change_files(container: &mut Container, words: &[String]) {
+    let is = |a: &Attachment, file: &str| a.name.rsplit('/').next() == Some(file);
+    if container.attachments.iter().any(|a| is(a, "tokenizer.json")) {
+        container.attachments.retain(|a| !is(a, "tokenizer.json"));
+        container.notes.push("tokenizer.json is left out: it tells the old words".to_owned());
+    }
+    for list in container.attachments.iter_mut().filter(|a| is(a, "vocab.txt")) {
+        let text: String = words.iter().map(|word| format!("{word}\n")).collect();
+        list.data = View::owned(text.into_bytes());
+    }
+    for config in container.attachments.iter_mut().filter(|a| a.name == "config.json") {
+        let parsed = serde_json::from_slice::<serde_json::Value>(&config.data);
+        if let Ok(mut parsed) = parsed
+            && let Some(size) = parsed.get_mut("vocab_size")
+        {
+            *size = words.len().into();
+            let text = serde_json::to_string_pretty(&parsed).unwrap_or_default();
+            config.data = View::owned(text.into_bytes());
+        }
+    }
 }
 
 /// Memory that names of n-grams may take in any case.

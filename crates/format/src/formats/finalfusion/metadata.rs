@@ -148,13 +148,29 @@ pub(super) fn write(
             report.lose(format!("metadata {name:?}"), "a table has that name");
         }
     }
-    let text = document.to_string();
-    // Parsing makes one character of both that end a line.
-    Some(match old {
-        Some(old) if old.contains("\r\n") => text.replace('\n', "\r\n"),
-        _ => text,
-    })
+    Some(lines_like(old.unwrap_or_default(), document.to_string()))
 }
+
+/// The text with the line ends that the old one had, unless that would change a value: the parser
+/// keeps them within texts only.
+fn lines_like(old: &str, text: String) -> String {
+    let values = |text: &str| {
+        let list = parse(text).ok()?;
+        Some(list.into_iter().map(|(name, v)| (name, v.to_json())).collect::<Vec<_>>())
+    };
+    let bare = old.replace("\r\n", "").contains('\n');
+    let mut like = text.clone();
+    if old.contains("\r\n") && !bare {
+        like = text.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    if old.starts_with(MARK) && !like.starts_with(MARK) {
+        like.insert(0, MARK);
+    }
+    if values(&like).is_some_and(|v| Some(v) == values(&text)) { like } else { text }
+}
+
+/// What some editors begin a text with.
+const MARK: char = '\u{feff}';
 
 fn by_name(list: &[(String, Value)]) -> HashMap<&str, &Value> {
     list.iter().rev().map(|(name, value)| (name.as_str(), value)).collect()
@@ -257,6 +273,15 @@ mod tests {
         values[1].1 = Value::Text("1980-01-01".to_owned());
         let text = written(Some(dated), &values).unwrap();
         assert_eq!(text, "l = [3]\r\nd = 1980-01-01\r\n");
+        // Line ends within texts are part of them.
+        for old in ["a = 1\r\ns = \"\"\"x\r\ny\"\"\"\r\n", "a = 1\r\ns = \"\"\"x\ny\"\"\"\n"] {
+            let mut values = parse(old).unwrap();
+            values[0].1 = Value::Number(DType::I64, 2);
+            let text = written(Some(old), &values).unwrap();
+            let again = parse(&text).unwrap();
+            assert_eq!(again[0].1.to_json(), 2);
+            assert_eq!(again[1].1.to_json(), values[1].1.to_json(), "{text:?}");
+        }
         // A value can't take the place of a table.
         list.push(("t".to_owned(), Value::Bool(true)));
         let mut report = Report::default();
