@@ -77,11 +77,25 @@ impl Conversion {
             return no_folder_for(&self.output).or_else(|| self.folder_in_the_way());
         }
         let companion = self.paths().into_iter().skip(1).find(|p| p.exists());
-        if let Some(path) = companion.filter(|_| !self.output.exists()) {
+        if let Some(path) = companion.filter(|_| !self.output.exists() && self.has_neighbours()) {
             let what = format!("{} exists and belongs to another file", path.display());
             return Some(Error::refused(what, "write into another folder"));
         }
         self.paths().iter().find_map(|path| in_the_way(path, self.force))
+    }
+
+    /// Other files in the folder that a file beside the output may belong to.
+    fn has_neighbours(&self) -> bool {
+        let folder = self.output.parent().filter(|p| !p.as_os_str().is_empty());
+        let Ok(list) = folder.unwrap_or(Path::new(".")).read_dir() else { return false };
+        // Formats of rows share the file that describes them.
+        let of_rows =
+            table().iter().map(|f| f.info()).filter(|i| i.holds.single && i.holds.records);
+        let extensions: Vec<_> = of_rows.flat_map(|i| i.extensions).collect();
+        let mut names = list.filter_map(|entry| Some(entry.ok()?.path()));
+        names.any(|path| {
+            path.extension().is_some_and(|e| extensions.iter().any(|known| e == **known))
+        })
     }
 
     /// A folder is never replaced: it may hold more than what was written into it.
