@@ -174,7 +174,7 @@ impl Container {
     }
 
     /// Whether only the format that the content came from needs a tensor.
-    fn is_private(&self, tensor: &str) -> bool {
+    pub fn is_private(&self, tensor: &str) -> bool {
         let format = self.origin.as_ref().map_or(self.format, |o| &o.format);
         tensor.strip_prefix(format).is_some_and(|rest| !format.is_empty() && rest.starts_with('/'))
     }

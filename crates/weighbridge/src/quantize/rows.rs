@@ -3,6 +3,7 @@
 use super::report::bits_per_weight;
 use super::{ErrorSums, Kept, QuantizeReport, QuantizeRequest, Quantized};
 use crate::convert::{Conversion, keep_tensors, target_format};
+use crate::words::to_unit_length;
 use std::path::Path;
 use weighbridge_format::model::{Piece, Plan};
 use weighbridge_format::sink::Progress;
@@ -79,12 +80,4 @@ fn measure(
         _ => {}
     }
     Ok(sums)
-}
-
-#[allow(clippy::cast_possible_truncation)]
-fn to_unit_length(row: &mut [f32]) {
-    let norm = row.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
-    if norm > 0.0 {
-        row.iter_mut().for_each(|v| *v = (f64::from(*v) / norm) as f32);
-    }
 }

@@ -77,8 +77,7 @@ pub(super) fn keep_words(
         kept.records = pick_records(records, &rows[..words.len()]);
     }
     change_files(&mut kept, &words);
-    let own = format!("{}/", container.origin.as_ref().map_or(container.format, |o| &o.format));
-    let others = container.tensors.iter().filter(|t| !t.name.starts_with(&own));
+    let others = container.tensors.iter().filter(|t| !container.is_private(&t.name));
     kept.tensors = others
         .map(|t| match (std::ptr::eq(t, found.matrix), &norms) {
             (true, _) => t.pick_rows(rows.clone()),

@@ -243,8 +243,9 @@ impl Embeddings {
     }
 }
 
+/// Gives a vector length 1; zeros stay.
 #[allow(clippy::cast_possible_truncation)]
-fn to_unit_length(vector: &mut [f32]) {
+pub(crate) fn to_unit_length(vector: &mut [f32]) {
     let length = norm(vector);
     if length > 0.0 {
         vector.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
