@@ -1,0 +1,1 @@
+//! Text to vectors with the weights of a file.
