@@ -1,7 +1,9 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
+mod models;
 mod words;
 
+pub(crate) use models::Pull;
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 
 use clap::{
@@ -69,6 +71,7 @@ Examples:
     Evaluate(Evaluate),
     Select(Select),
     Metadata(Metadata),
+    Pull(Pull),
     /// Compare two files of any formats by their tensors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 

@@ -9,6 +9,7 @@ mod formats;
 mod inspect;
 mod lookup;
 mod metadata;
+mod pull;
 mod quantize;
 mod questions;
 mod quickstart;
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
         Verb::Evaluate(args) => evaluate::run(&args, &options),
         Verb::Select(args) => select::run(&args, options),
         Verb::Metadata(args) => metadata::run(&args, options),
+        Verb::Pull(args) => pull::run(&args),
         Verb::Diff(args) => diff::run(&args),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),
