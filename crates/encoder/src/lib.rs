@@ -1,1 +1,19 @@
 //! Text to vectors with the weights of a file.
+//!
+//! * [`Encoder`]: opens a model and embeds texts.
+//! * [`tokenizer`]: text to tokens, as the model's own tokenizer does it.
+//! * `bert`: tokens to vectors.
+//! * `kernels`: the arithmetic, for each kind of processor.
+
+mod bert;
+mod encoder;
+mod family;
+#[allow(unsafe_code)]
+mod kernels;
+mod settings;
+pub mod tokenizer;
+
+pub use encoder::Encoder;
+pub use settings::{Pooling, Precision, Settings};
+pub use tokenizer::Tokenizer;
+pub use weighbridge_format::Error;

@@ -5,6 +5,7 @@
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
+//! * [`Encoder`]: texts to vectors, with a model of BERT's family;
 //! * [`edit_metadata`] of a file, with the rest as it was;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
 //!
@@ -41,6 +42,7 @@ pub use stats::{Bin, Stats, stats};
 pub use summary::{Detail, Summary, describe_region, summary};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
+pub use weighbridge_encoder::{self as encoder, Encoder};
 pub use weighbridge_format::{
     Container, Encoding, Error, Finding, Findings, Format, FormatInfo, Input, OptionSpec, Options,
     Severity, Tensor, View, Vocabulary, check, find, model, sink, source, table, wire,

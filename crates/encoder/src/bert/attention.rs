@@ -1,0 +1,117 @@
+//! Attention: every token takes from the others of its text.
+
+use super::config::Config;
+use crate::kernels::PANEL;
+use crate::kernels::lanes::softmax;
+use crate::kernels::matrix::{Activation, Left, MOST_ROWS, Panels, Start, multiply};
+use rayon::prelude::*;
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// Room for one head of one text.
+#[derive(Debug, Default)]
+struct Room {
+    /// Keys with a line for each of their values.
+    keys: Vec<f32>,
+    scores: Vec<f32>,
+}
+
+thread_local! {
+    /// Kept, so that nothing is allocated text by text.
+    static ROOM: RefCell<Room> = RefCell::default();
+}
+
+/// Rows of queries that are taken through keys and values together.
+const QUERIES: usize = 8 * MOST_ROWS;
+
+/// The attention of one text. `qkv` has a row for each token with its query, key and value (and a
+/// panel's width behind the last row); `out` has a row for each of the tokens `rows`.
+fn rows_of_text(config: &Config, qkv: &[f32], tokens: usize, rows: Range<usize>, out: &mut [f32]) {
+    let (hidden, head) = (config.hidden, config.head());
+    let width = tokens.next_multiple_of(PANEL);
+    #[allow(clippy::cast_precision_loss)]
+    let scale = 1.0 / (head as f32).sqrt();
+    ROOM.with_borrow_mut(|room| {
+        room.keys.resize(width * head, 0.0);
+        room.scores.resize(QUERIES * width, 0.0);
+        for h in 0..config.heads {
+            let column = h * head;
+            pack_keys(&qkv[hidden + column..], 3 * hidden, head, tokens, &mut room.keys);
+            let keys = Panels {
+                data: &room.keys,
+                depth: head,
+                columns: tokens,
+                row: PANEL,
+                panel: PANEL * head,
+            };
+            let values = Panels {
+                data: &qkv[2 * hidden + column..],
+                depth: tokens,
+                columns: head,
+                row: 3 * hidden,
+                panel: PANEL,
+            };
+            let mut first = rows.start;
+            while first < rows.end {
+                let n = QUERIES.min(rows.end - first);
+                let queries = &qkv[first * 3 * hidden + column..];
+                let scores = &mut room.scores[..n * width];
+                let plain = Activation::None;
+                let queries = Left { data: queries, row: 3 * hidden, rows: n };
+                multiply(queries, keys, Start::Zero, plain, scores, width);
+                let mut factors = [0.0; QUERIES];
+                for (scores, factor) in scores.chunks_exact_mut(width).zip(&mut factors) {
+                    scores[tokens..].fill(f32::NEG_INFINITY);
+                    *factor = 1.0 / softmax(scores, scale);
+                }
+                let out = &mut out[(first - rows.start) * hidden + column..];
+                let scores = Left { data: scores, row: width, rows: n };
+                multiply(scores, values, Start::Zero, plain, out, hidden);
+                for (row, factor) in out.chunks_mut(hidden).zip(&factors[..n]) {
+                    row[..head].iter_mut().for_each(|x| *x *= factor);
+                }
+                first += n;
+            }
+        }
+    });
+}
+
+/// Keys of a head as panels: sixteen tokens side by side.
+fn pack_keys(keys: &[f32], key_row: usize, head: usize, tokens: usize, panels: &mut [f32]) {
+    for (p, panel) in panels.chunks_exact_mut(PANEL * head).enumerate() {
+        for t in 0..PANEL {
+            let token = p * PANEL + t;
+            if token < tokens {
+                let key = &keys[token * key_row..][..head];
+                panel[t..].iter_mut().step_by(PANEL).zip(key).for_each(|(to, &from)| *to = from);
+            } else {
+                panel[t..].iter_mut().step_by(PANEL).for_each(|to| *to = 0.0);
+            }
+        }
+    }
+}
+
+/// The attention of texts that lie one behind the other.
+pub(super) fn attend(
+    config: &Config,
+    qkv: &[f32],
+    texts: &[Range<usize>],
+    out: &mut [f32],
+    threads: usize,
+) {
+    let hidden = config.hidden;
+    for text in texts {
+        let qkv = &qkv[text.start * 3 * hidden..];
+        let out = &mut out[text.start * hidden..text.end * hidden];
+        let tokens = text.len();
+        let share = tokens.div_ceil(threads).max(1);
+        if threads == 1 {
+            rows_of_text(config, qkv, tokens, 0..tokens, out);
+        } else {
+            out.par_chunks_mut(share * hidden).enumerate().for_each(|(i, out)| {
+                let rows = i * share..tokens.min((i + 1) * share);
+                rows_of_text(config, qkv, tokens, rows, out);
+            });
+        }
+    }
+}

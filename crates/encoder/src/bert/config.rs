@@ -1,0 +1,92 @@
+//! The sizes of a model, from its metadata or else from its tensors.
+
+use super::tensors::Tensors;
+use crate::kernels::matrix::Activation;
+use weighbridge_format::{Container, Error};
+
+/// The largest width of a layer.
+const LARGEST: usize = 1 << 16;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub hidden: usize,
+    pub layers: usize,
+    pub heads: usize,
+    pub inner: usize,
+    pub words: usize,
+    pub positions: usize,
+    pub epsilon: f32,
+    pub activation: Activation,
+}
+
+impl Config {
+    pub(crate) fn read(container: &Container, tensors: &Tensors) -> Result<Config, Error> {
+        let [words, hidden] = tensors.matrix("embeddings.word_embeddings.weight")?;
+        let [positions, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
+        let [inner, _] = tensors.matrix("encoder.layer.0.intermediate.dense.weight")?;
+        let layers = (0..)
+            .take_while(|i| tensors.has(&format!("encoder.layer.{i}.output.dense.weight")))
+            .count();
+        let said = container.text("num_layers").and_then(|t| t.parse::<usize>().ok());
+        let heads = match container.text("num_attention_heads") {
+            Some(text) => {
+                text.parse().ok().filter(|&n| n > 0 && hidden % n == 0).ok_or_else(|| {
+                    let what = format!("{text} attention heads don't divide {hidden} values");
+                    Error::refused(what, "metadata num_attention_heads")
+                })?
+            }
+            None => usual_heads(hidden)?,
+        };
+        let epsilon = match container.text("layer_norm_eps") {
+            None => 1e-12,
+            Some(text) => {
+                text.parse().ok().filter(|e: &f32| e.is_finite() && *e >= 0.0).ok_or_else(|| {
+                    let what = format!("\"{text}\" is no epsilon of a normalization");
+                    Error::refused(what, "metadata layer_norm_eps")
+                })?
+            }
+        };
+        let activation = match container.text("hidden_act").unwrap_or("gelu") {
+            "gelu" => Activation::Gelu,
+            "gelu_new" | "gelu_pytorch_tanh" | "gelu_fast" => Activation::GeluTanh,
+            "relu" => Activation::Relu,
+            other => {
+                let what = format!("the activation \"{other}\" is not known");
+                return Err(Error::refused(what, "gelu, gelu_new and relu are"));
+            }
+        };
+        // A layer that the metadata counts and the file lacks is missed by its name while loading.
+        let layers = said.filter(|&n| n <= 1000).unwrap_or(layers);
+        // Tensors may share their bytes, so the file's size alone does not bound the weights.
+        let each = (4 * hidden as u128 + 2 * inner as u128) * hidden as u128;
+        let most = 16 * u128::from(container.size) + (1 << 24);
+        if hidden > LARGEST || inner > LARGEST || layers as u128 * each > most {
+            return Err(Error::refused(
+                format!(
+                    "{layers} layers of {hidden} and {inner} values are too much for this file"
+                ),
+                "the sizes of its tensors are wrong",
+            ));
+        }
+        Ok(Config { hidden, layers, heads, inner, words, positions, epsilon, activation })
+    }
+
+    pub(crate) fn head(&self) -> usize {
+        self.hidden / self.heads
+    }
+}
+
+/// Files without metadata don't tell; these are the sizes that BERT and MiniLM were made in.
+fn usual_heads(hidden: usize) -> Result<usize, Error> {
+    match hidden {
+        128 => Ok(2),
+        256 => Ok(4),
+        312 | 384 | 768 => Ok(12),
+        512 => Ok(8),
+        1024 => Ok(16),
+        _ => Err(Error::refused(
+            "the file does not say how many attention heads the model has",
+            "`convert --set num_attention_heads=N` adds it",
+        )),
+    }
+}

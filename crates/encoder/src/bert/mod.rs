@@ -1,0 +1,156 @@
+//! The encoder of BERT: embeddings, then layers of attention and of two products.
+
+mod attention;
+mod config;
+mod linear;
+mod tensors;
+
+pub(crate) use config::Config;
+
+use crate::kernels::PANEL;
+use crate::kernels::lanes::layer_norm;
+use crate::kernels::matrix::Activation;
+use crate::kernels::pairs::Rows;
+use crate::settings::Precision;
+use linear::{Into, Linear};
+use std::ops::Range;
+use tensors::Tensors;
+use weighbridge_format::{Container, Error, Tensor};
+
+#[derive(Debug)]
+pub(crate) struct Bert {
+    pub config: Config,
+    words: Tensor,
+    /// Position and type of a token, already added.
+    positions: Vec<f32>,
+    norm: Norm,
+    layers: Vec<Layer>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    /// Query, key and value side by side.
+    qkv: Linear,
+    attention: Linear,
+    attention_norm: Norm,
+    up: Linear,
+    down: Linear,
+    norm: Norm,
+}
+
+/// Layer normalization.
+#[derive(Debug)]
+struct Norm {
+    gains: Vec<f32>,
+    shifts: Vec<f32>,
+}
+
+/// Memory that is used again for every batch.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub hidden: Vec<f32>,
+    qkv: Vec<f32>,
+    attention: Vec<f32>,
+    inner: Vec<f32>,
+    rounded: Rows,
+    raw: Vec<u8>,
+}
+
+impl Bert {
+    pub(crate) fn load(container: &Container, precision: Precision) -> Result<Bert, Error> {
+        let tensors = Tensors::new(container);
+        let config = Config::read(container, &tensors)?;
+        let (hidden, inner) = (config.hidden, config.inner);
+        let norm = |name: &str| -> Result<Norm, Error> {
+            Ok(Norm {
+                gains: tensors.vector(&format!("{name}.weight"), hidden)?,
+                shifts: tensors.vector(&format!("{name}.bias"), hidden)?,
+            })
+        };
+        let mut positions = vec![0.0; config.positions * hidden];
+        let places = "embeddings.position_embeddings.weight";
+        let mut raw = Vec::new();
+        tensors.shaped(places, &[config.positions, hidden])?.rows_f32(0, &mut positions, &mut raw);
+        // Texts are of the first type; models without types have no such tensor.
+        let types = "embeddings.token_type_embeddings.weight";
+        if tensors.has(types) {
+            let [count, _] = tensors.matrix(types)?;
+            let mut first = vec![0.0; hidden];
+            tensors.shaped(types, &[count, hidden])?.rows_f32(0, &mut first, &mut raw);
+            for row in positions.chunks_exact_mut(hidden) {
+                row.iter_mut().zip(&first).for_each(|(p, t)| *p += t);
+            }
+        }
+        let linear = |names: &[&str], layer: usize, depth: usize, columns: usize| {
+            let mut parts = Vec::new();
+            for name in names {
+                let name = format!("encoder.layer.{layer}.{name}");
+                let weight = tensors.shaped(&format!("{name}.weight"), &[columns, depth])?;
+                parts.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
+            }
+            Ok::<_, Error>(Linear::new(&parts, depth, precision))
+        };
+        let own = ["attention.self.query", "attention.self.key", "attention.self.value"];
+        let layer = |i: usize| -> Result<Layer, Error> {
+            Ok(Layer {
+                qkv: linear(&own, i, hidden, hidden)?,
+                attention: linear(&["attention.output.dense"], i, hidden, hidden)?,
+                attention_norm: norm(&format!("encoder.layer.{i}.attention.output.LayerNorm"))?,
+                up: linear(&["intermediate.dense"], i, hidden, inner)?,
+                down: linear(&["output.dense"], i, inner, hidden)?,
+                norm: norm(&format!("encoder.layer.{i}.output.LayerNorm"))?,
+            })
+        };
+        Ok(Bert {
+            words: tensors.get("embeddings.word_embeddings.weight")?.clone(),
+            positions,
+            norm: norm("embeddings.LayerNorm")?,
+            layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
+            config,
+        })
+    }
+
+    /// Leaves a vector for each token in `scratch.hidden`. `ids` are the tokens of all texts, one
+    /// behind the other, and `texts` where each text is.
+    pub(crate) fn run(
+        &self,
+        ids: &[u32],
+        texts: &[Range<usize>],
+        threads: usize,
+        scratch: &mut Scratch,
+    ) {
+        let Config { hidden, inner, activation, .. } = self.config;
+        let Scratch { hidden: x, qkv, attention, inner: wide, rounded, raw } = scratch;
+        let tokens = ids.len();
+        x.resize(tokens * hidden, 0.0);
+        // Attention reads whole panels of values, which may be wider than the last head.
+        qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
+        attention.resize(tokens * hidden, 0.0);
+        wide.resize(tokens * inner, 0.0);
+        for text in texts {
+            let rows = x[text.start * hidden..text.end * hidden].chunks_exact_mut(hidden);
+            let places = self.positions.chunks_exact(hidden);
+            for ((row, &id), place) in rows.zip(&ids[text.clone()]).zip(places) {
+                self.words.rows_f32(u64::from(id), row, raw);
+                row.iter_mut().zip(place).for_each(|(x, p)| *x += p);
+            }
+        }
+        self.normalize(&self.norm, x);
+        for layer in &self.layers {
+            let qkv_rows = &mut qkv[..tokens * 3 * hidden];
+            layer.qkv.apply(x, qkv_rows, Into::Place, Activation::None, threads, rounded);
+            attention::attend(&self.config, qkv, texts, attention, threads);
+            layer.attention.apply(attention, x, Into::Sum, Activation::None, threads, rounded);
+            self.normalize(&layer.attention_norm, x);
+            layer.up.apply(x, wide, Into::Place, activation, threads, rounded);
+            layer.down.apply(wide, x, Into::Sum, Activation::None, threads, rounded);
+            self.normalize(&layer.norm, x);
+        }
+    }
+
+    fn normalize(&self, norm: &Norm, rows: &mut [f32]) {
+        for row in rows.chunks_exact_mut(self.config.hidden) {
+            layer_norm(row, &norm.gains, &norm.shifts, self.config.epsilon);
+        }
+    }
+}

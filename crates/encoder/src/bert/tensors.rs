@@ -1,0 +1,83 @@
+//! The tensors of a model by the names that BERT gives them.
+
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Container, Error, Tensor};
+
+/// Models with a head on top have their encoder under a name of its own.
+const PREFIXES: [&str; 4] = ["", "bert.", "model.", "0.auto_model."];
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tensors<'a> {
+    container: &'a Container,
+    prefix: &'static str,
+}
+
+impl<'a> Tensors<'a> {
+    pub(crate) fn new(container: &'a Container) -> Tensors<'a> {
+        let word = "embeddings.word_embeddings.weight";
+        let has = |p: &&str| container.tensor(&format!("{p}{word}")).is_some();
+        Tensors { container, prefix: PREFIXES.into_iter().find(has).unwrap_or("") }
+    }
+
+    fn find(&self, name: &str) -> Option<&'a Tensor> {
+        let full = format!("{}{name}", self.prefix);
+        let container = self.container;
+        let found = container.tensor(&full).or_else(|| {
+            // As the first conversions from TensorFlow named them.
+            let old = full.replace("LayerNorm.weight", "LayerNorm.gamma");
+            let old = old.replace("LayerNorm.bias", "LayerNorm.beta");
+            container.tensor(&old)
+        });
+        found.filter(|t| t.has_data())
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Result<&'a Tensor, Error> {
+        self.find(name).ok_or_else(|| {
+            let near = nearest(name, self.container.tensors.iter().map(|t| t.name.as_str()));
+            let hint = match near.is_empty() {
+                true => "the file has no tensors".to_owned(),
+                false => format!("the nearest names in the file: {}", near.join(", ")),
+            };
+            Error::refused(format!("the model lacks the tensor {name}"), hint)
+        })
+    }
+
+    /// The sizes of a matrix.
+    pub(crate) fn matrix(&self, name: &str) -> Result<[usize; 2], Error> {
+        let tensor = self.get(name)?;
+        match tensor.shape[..] {
+            [rows, columns] if rows > 0 && columns > 0 => Ok([to_len(rows), to_len(columns)]),
+            _ => Err(Error::refused(
+                format!("tensor {name} has the shape {:?}", tensor.shape),
+                "a matrix was expected",
+            )),
+        }
+    }
+
+    /// A tensor that must have this shape.
+    pub(crate) fn shaped(&self, name: &str, shape: &[usize]) -> Result<&'a Tensor, Error> {
+        let tensor = self.get(name)?;
+        if tensor.shape.iter().map(|&n| to_len(n)).eq(shape.iter().copied()) {
+            return Ok(tensor);
+        }
+        let what = format!("tensor {name} has the shape {:?}", tensor.shape);
+        Err(Error::refused(what, format!("{shape:?} was expected")))
+    }
+
+    pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
+        Ok(self.shaped(name, &[len])?.values_f32(0, len))
+    }
+}
+
+/// The names that share most with a name, by their parts between dots.
+fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let parts: Vec<_> = name.split('.').collect();
+    let shared = |other: &str| other.split('.').filter(|p| parts.contains(p)).count();
+    let mut all: Vec<_> = names.map(|n| (std::cmp::Reverse(shared(n)), n)).collect();
+    all.sort();
+    all.into_iter().take(3).map(|(_, n)| n).collect()
+}

@@ -1,0 +1,251 @@
+//! A model that is ready to use.
+
+use crate::bert::{Bert, Config, Scratch};
+use crate::settings::{Outcome, Pooling, Settings};
+use crate::tokenizer::Tokenizer;
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+use weighbridge_format::{Container, Error, Input, Options, open};
+
+/// Tokens that go through the model together: enough that reading the weights costs little, and few
+/// enough that what is between the products stays in the caches.
+const BATCH_TOKENS: usize = 256;
+
+/// With fewer tokens a thread than this, threads share the products instead of the texts.
+const FEW_TOKENS: usize = 24;
+
+/// Texts that one thread makes tokens of at a time.
+const TEXTS: usize = 32;
+
+/// Text to vectors.
+///
+/// ```no_run
+/// # fn main() -> Result<(), weighbridge_encoder::Error> {
+/// let encoder = weighbridge_encoder::Encoder::open("minilm.weights")?;
+/// let vectors = encoder.embed(&["A man is eating pasta.", "Someone has lunch."])?;
+/// assert_eq!(vectors[0].len(), encoder.dimensions());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    model: Bert,
+    tokenizer: Tokenizer,
+    outcome: Outcome,
+    /// Of its own, when a number of threads was asked for.
+    pool: Option<ThreadPool>,
+    spare: Mutex<Vec<Scratch>>,
+}
+
+impl Encoder {
+    /// A model in a file or directory of any format, with its own settings.
+    pub fn open(path: impl AsRef<Path>) -> Result<Encoder, Error> {
+        Encoder::open_with(path, &Settings::default())
+    }
+
+    pub fn open_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Encoder, Error> {
+        Encoder::new(&open(&Input::open(path.as_ref())?, &Options::default())?, settings)
+    }
+
+    pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
+        crate::family::check(container)?;
+        let pool = match settings.threads {
+            None => None,
+            Some(0) => return Err(Error::refused("0 threads can't do anything", "at least 1")),
+            Some(n) => {
+                let pool = ThreadPoolBuilder::new().num_threads(n).build();
+                Some(pool.map_err(|e| Error::refused(format!("{n} threads: {e}"), ""))?)
+            }
+        };
+        let load = || {
+            // The weights take longest; the words are read beside them.
+            let (model, tokenizer) = rayon::join(
+                || Bert::load(container, settings.precision),
+                || Tokenizer::of(container),
+            );
+            Ok::<_, Error>((model?, tokenizer?))
+        };
+        let (model, tokenizer) = match &pool {
+            Some(pool) => pool.install(load),
+            None => load(),
+        }?;
+        let Config { hidden, positions, words, .. } = model.config;
+        if tokenizer.len() > words {
+            let what =
+                format!("the vocabulary has {} tokens, and {words} have a vector", tokenizer.len());
+            return Err(Error::refused(what, "vocabulary and weights are of different models"));
+        }
+        let outcome = Outcome::new(settings, container, hidden, positions)?;
+        Ok(Encoder { model, tokenizer, outcome, pool, spare: Mutex::default() })
+    }
+
+    /// How many values a vector has.
+    pub fn dimensions(&self) -> usize {
+        self.outcome.dimensions
+    }
+
+    /// How many tokens of a text count, its two marks included.
+    pub fn max_tokens(&self) -> usize {
+        self.outcome.max_tokens
+    }
+
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The vector of each text, in their order. What else is among the texts makes no difference.
+    pub fn embed(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<Vec<f32>>, Error> {
+        let vectors = self.embed_flat(texts)?;
+        Ok(vectors.chunks_exact(self.dimensions()).map(<[f32]>::to_vec).collect())
+    }
+
+    /// The same, one vector behind the other.
+    pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
+        let run = || {
+            let (ids, places) = self.tokens(texts);
+            self.embed_tokens(&ids, &places)
+        };
+        let vectors = match &self.pool {
+            Some(pool) => pool.install(run),
+            None => run(),
+        };
+        match vectors.iter().position(|v| !v.is_finite()) {
+            None => Ok(vectors),
+            Some(at) => Err(Error::refused(
+                format!(
+                    "text {} has a vector with a value that is no number",
+                    at / self.dimensions() + 1
+                ),
+                "`verify` finds weights that are no numbers",
+            )),
+        }
+    }
+
+    /// The tokens of all texts, one text behind the other, and where each is.
+    fn tokens(&self, texts: &[impl AsRef<str> + Sync]) -> (Vec<u32>, Vec<Range<usize>>) {
+        let some = |texts: &[_]| {
+            let (mut ids, mut ends) = (Vec::new(), Vec::with_capacity(texts.len()));
+            for text in texts {
+                let text: &str = AsRef::as_ref(text);
+                self.tokenizer.encode_into(text, self.outcome.max_tokens, &mut ids);
+                ends.push(ids.len());
+            }
+            (ids, ends)
+        };
+        let parts: Vec<_> = if texts.len() <= TEXTS {
+            vec![some(texts)]
+        } else {
+            texts.par_chunks(TEXTS).map(some).collect()
+        };
+        let (mut ids, mut places) = (Vec::new(), Vec::with_capacity(texts.len()));
+        for (part, ends) in parts {
+            let first = ids.len();
+            for end in ends {
+                let start = places.last().map_or(0, |place: &Range<usize>| place.end);
+                places.push(start..first + end);
+            }
+            ids.extend(part);
+        }
+        (ids, places)
+    }
+
+    fn embed_tokens(&self, ids: &[u32], texts: &[Range<usize>]) -> Vec<f32> {
+        let dimensions = self.dimensions();
+        let mut vectors = vec![0.0; texts.len() * dimensions];
+        let threads = rayon::current_num_threads();
+        let batches = batches(ids.len(), texts, threads);
+        // With too few batches for all threads, these share the work inside each.
+        let threads = if batches.len() < threads { threads } else { 1 };
+        let mut work = Vec::new();
+        let mut rest = &mut vectors[..];
+        for batch in batches {
+            let (own, more) = rest.split_at_mut(batch.len() * dimensions);
+            work.push((&texts[batch], own));
+            rest = more;
+        }
+        let run = |(texts, vectors): (&[Range<usize>], &mut [f32])| {
+            let mut scratch = self.spare.lock().ok().and_then(|mut s| s.pop()).unwrap_or_default();
+            self.batch(ids, texts, threads, &mut scratch, vectors);
+            if let Ok(mut spare) = self.spare.lock() {
+                spare.push(scratch);
+            }
+        };
+        match threads {
+            1 => work.into_par_iter().for_each(run),
+            _ => work.into_iter().for_each(run),
+        }
+        vectors
+    }
+
+    fn batch(
+        &self,
+        ids: &[u32],
+        texts: &[Range<usize>],
+        threads: usize,
+        scratch: &mut Scratch,
+        vectors: &mut [f32],
+    ) {
+        let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return };
+        let places: Vec<_> =
+            texts.iter().map(|t| t.start - first.start..t.end - first.start).collect();
+        self.model.run(&ids[first.start..last.end], &places, threads, scratch);
+        let hidden = self.model.config.hidden;
+        for (place, vector) in places.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
+            let rows = &scratch.hidden[place.start * hidden..place.end * hidden];
+            pool(rows, hidden, self.outcome.pooling, vector);
+            if self.outcome.normalize {
+                let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+                let by = 1.0 / norm.max(1e-12);
+                vector.iter_mut().for_each(|x| *x *= by);
+            }
+        }
+    }
+}
+
+/// Texts that go through the model together, as equal parts as whole texts allow.
+fn batches(tokens: usize, texts: &[Range<usize>], threads: usize) -> Vec<Range<usize>> {
+    let share = tokens.div_ceil(threads);
+    let size = if share < FEW_TOKENS { BATCH_TOKENS } else { share.min(BATCH_TOKENS) };
+    let mut batches = Vec::new();
+    let (mut first, mut sum) = (0, 0);
+    for (i, text) in texts.iter().enumerate() {
+        if sum > 0 && sum + text.len() > size {
+            batches.push(first..i);
+            (first, sum) = (i, 0);
+        }
+        sum += text.len();
+    }
+    if first < texts.len() {
+        batches.push(first..texts.len());
+    }
+    batches
+}
+
+/// One vector of several; as many of its first values as there is room for.
+fn pool(rows: &[f32], width: usize, pooling: Pooling, vector: &mut [f32]) {
+    let rows = rows.chunks_exact(width);
+    #[allow(clippy::cast_precision_loss)]
+    let count = rows.len() as f32;
+    let by = match pooling {
+        Pooling::Cls => {
+            return rows.take(1).for_each(|row| vector.copy_from_slice(&row[..vector.len()]));
+        }
+        Pooling::Max => {
+            vector.fill(f32::NEG_INFINITY);
+            for row in rows {
+                vector.iter_mut().zip(row).for_each(|(v, x)| *v = v.max(*x));
+            }
+            return;
+        }
+        Pooling::Mean => 1.0 / count,
+        Pooling::MeanSqrtLen => 1.0 / count.sqrt(),
+    };
+    vector.fill(0.0);
+    for row in rows {
+        vector.iter_mut().zip(row).for_each(|(v, x)| *v += x);
+    }
+    vector.iter_mut().for_each(|v| *v *= by);
+}

@@ -1,0 +1,139 @@
+//! Tiles with AVX-512: a panel is one register.
+#![cfg(target_arch = "x86_64")]
+
+use super::ahead::Ahead;
+use super::matrix::Tile;
+use super::pairs::Tile as PairTile;
+use std::arch::x86_64::*;
+
+/// See `matrix::plain`.
+///
+/// # Safety
+/// The processor has AVX-512F, and all that the tile names is there.
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut [f32]) {
+    let c = c.as_mut_ptr();
+    // SAFETY: a bias is sixteen values, and the caller has `N` rows of as many in `c`.
+    let mut acc = unsafe {
+        let mut acc = [_mm512_loadu_ps(tile.bias.as_ptr()); N];
+        if THERE {
+            for (r, acc) in acc.iter_mut().enumerate() {
+                *acc = _mm512_add_ps(*acc, _mm512_loadu_ps(c.add(r * tile.c_row)));
+            }
+        }
+        acc
+    };
+    let mut step = |rows: &[*const f32; N], k: usize, b: *const f32| {
+        // SAFETY: the caller has so many rows of the panel and so many values of the rows of `a`.
+        unsafe {
+            let right = _mm512_loadu_ps(b);
+            for (row, acc) in rows.iter().zip(&mut acc) {
+                *acc = _mm512_fmadd_ps(_mm512_set1_ps(*row.add(k)), right, *acc);
+            }
+        }
+    };
+    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * tile.a_row..].as_ptr());
+    let mut ahead = Ahead::new(tile.ahead);
+    let (mut b, mut k) = (tile.b.as_ptr(), 0);
+    while k + 4 <= tile.depth {
+        ahead.fetch();
+        for i in 0..4 {
+            step(&rows, k + i, b.wrapping_add(i * tile.b_row));
+        }
+        b = b.wrapping_add(4 * tile.b_row);
+        k += 4;
+    }
+    while k < tile.depth {
+        step(&rows, k, b);
+        b = b.wrapping_add(tile.b_row);
+        k += 1;
+    }
+    for (r, acc) in acc.iter().enumerate() {
+        // SAFETY: the caller has `N` rows of sixteen values.
+        unsafe { _mm512_storeu_ps(c.add(r * tile.c_row), *acc) };
+    }
+}
+
+/// A tile of pairs: `$zero` sums of the type, `$add` a pair's products to them, `$float` makes f32.
+macro_rules! pair_tile {
+    ($(#[$doc:meta])* $name:ident, $features:literal, $zero:expr, $add:expr, $float:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The processor has what is enabled here, `tile` has `N` rows of as many pairs as there are
+        /// lines, and `c` as many rows of a panel's width.
+        #[target_feature(enable = $features)]
+        pub(super) unsafe fn $name<const N: usize>(tile: PairTile, c: &mut [f32], c_row: usize) {
+            let mut acc = [$zero; N];
+            let mut step = |rows: &[*const i32; N], at: usize| {
+                // SAFETY: a line is one register, and there is a pair for it in each of the rows.
+                unsafe {
+                    let line = _mm512_load_si512(tile.lines[at].0.as_ptr().cast());
+                    for (row, acc) in rows.iter().zip(&mut acc) {
+                        let pair = _mm512_set1_epi32(row.add(at).read_unaligned());
+                        *acc = $add(*acc, pair, line);
+                    }
+                }
+            };
+            let pairs = tile.lines.len();
+            let rows: [_; N] =
+                std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
+            let mut ahead = Ahead::new(tile.ahead);
+            let whole = pairs - pairs % 4;
+            for at in (0..whole).step_by(4) {
+                ahead.fetch();
+                for i in 0..4 {
+                    step(&rows, at + i);
+                }
+            }
+            for at in whole..pairs {
+                step(&rows, at);
+            }
+            for (r, acc) in acc.into_iter().enumerate() {
+                // SAFETY: scales and bias are sixteen values, as are the rows of `c`.
+                unsafe {
+                    let place = c.as_mut_ptr().add(r * c_row);
+                    let mut start = _mm512_loadu_ps(tile.bias.as_ptr());
+                    if tile.there {
+                        start = _mm512_add_ps(start, _mm512_loadu_ps(place));
+                    }
+                    let scales = _mm512_loadu_ps(tile.column_scales.as_ptr());
+                    let by = _mm512_mul_ps(scales, _mm512_set1_ps(tile.row_scales[r]));
+                    _mm512_storeu_ps(place, _mm512_fmadd_ps($float(acc), by, start));
+                }
+            }
+        }
+    };
+}
+
+pair_tile!(
+    /// See `pairs::plain_integers`.
+    integer_tile,
+    "avx512f,avx512bw",
+    _mm512_setzero_si512(),
+    |sum, pair, line| _mm512_add_epi32(sum, _mm512_madd_epi16(pair, line)),
+    |sum| _mm512_cvtepi32_ps(sum)
+);
+
+pair_tile!(
+    /// See `pairs::plain_integers`.
+    vnni_tile,
+    "avx512f,avx512bw,avx512vnni",
+    _mm512_setzero_si512(),
+    |sum, pair, line| _mm512_dpwssd_epi32(sum, pair, line),
+    |sum| _mm512_cvtepi32_ps(sum)
+);
+
+pair_tile!(
+    /// See `pairs::plain_bf16`.
+    bf16_tile,
+    "avx512f,avx512bf16",
+    _mm512_setzero_ps(),
+    // SAFETY: sixteen pairs of bf16 are 64 bytes in either type.
+    |sum, pair: __m512i, line: __m512i| _mm512_dpbf16_ps(
+        sum,
+        std::mem::transmute::<__m512i, __m512bh>(pair),
+        std::mem::transmute::<__m512i, __m512bh>(line)
+    ),
+    |sum| sum
+);

@@ -1,0 +1,94 @@
+//! The arithmetic of the encoder.
+//!
+//! * [`matrix`]: products of rows with packed weights, in f32.
+//! * [`pairs`]: the same with rows and weights rounded to 16 bits, integers or bf16.
+//! * [`lanes`]: everything around the products, value by value.
+//!
+//! Every kernel has one definition in plain Rust. What the processor has beyond that is asked once.
+
+mod ahead;
+mod avx2;
+mod avx512;
+pub(crate) mod lanes;
+pub(crate) mod matrix;
+pub(crate) mod pairs;
+#[cfg(test)]
+mod tests;
+mod vector;
+
+use std::sync::LazyLock;
+
+/// Columns that are computed together: a panel. Packed weights lie panel by panel.
+pub(crate) const PANEL: usize = 16;
+
+/// What the processor can do, in the order in which it is preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// What every processor can.
+    Plain,
+    Avx2,
+    Avx512,
+    /// With products of integers that add up by themselves.
+    Avx512Vnni,
+}
+
+/// The best of this processor.
+pub(crate) static LEVEL: LazyLock<Level> = LazyLock::new(|| {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        return match wide {
+            true if is_x86_feature_detected!("avx512vnni") => Level::Avx512Vnni,
+            true => Level::Avx512,
+            false => Level::Avx2,
+        };
+    }
+    Level::Plain
+});
+
+/// Whether the processor multiplies bf16.
+pub(crate) static BF16: LazyLock<bool> = LazyLock::new(|| {
+    #[cfg(target_arch = "x86_64")]
+    if *LEVEL >= Level::Avx512 {
+        return is_x86_feature_detected!("avx512bf16");
+    }
+    false
+});
+
+/// Calls with the number of rows as a constant.
+macro_rules! by_rows {
+    ($rows:expr, $n:ident => $call:expr) => {
+        by_rows!(@ $rows, $n => $call; 1 2 3 4 5 6 7 8 9 10 11 12)
+    };
+    (@ $rows:expr, $n:ident => $call:expr; $($count:literal)*) => {
+        match $rows {
+            $($count => { const $n: usize = $count; $call })*
+            _ => unreachable!("a tile has at most 12 rows"),
+        }
+    };
+}
+use by_rows;
+
+/// Sixteen values on a cache line of their own. Panels are made of these, so that no load of the
+/// kernels touches two lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Line<T>(pub [T; PANEL]);
+
+/// The values of lines, one behind the other.
+pub(crate) fn values<T>(lines: &[Line<T>]) -> &[T] {
+    // SAFETY: a line is sixteen values and nothing else: 64 bytes, for values of four.
+    const { assert!(size_of::<Line<T>>() == PANEL * size_of::<T>()) };
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * PANEL) }
+}
+
+/// One step of a sum of products, fused (rounded once) where the target has that. Without an
+/// instruction for it, fusing would take fifty times as long.
+#[inline(always)]
+fn step(a: f32, b: f32, sum: f32) -> f32 {
+    if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
+        a.mul_add(b, sum)
+    } else {
+        a * b + sum
+    }
+}

@@ -1,0 +1,308 @@
+//! Products of rows with packed matrices, both rounded to 16 bits: pairs of values are multiplied and
+//! added in one step.
+//!
+//! As *integers*, a row has one scale and [`LARGEST`] steps to each side of zero. A column of weights
+//! has one scale too, as fine as 16 bits allow without any sum of products leaving 32 bits: weights in
+//! blocks of eight bits and fewer lose next to nothing by it. So sums are exact and need no scales on
+//! the way. As *bf16*, values are rounded to eight bits of precision and sums are f32.
+
+use super::lanes::{extent, round};
+use super::matrix::{Activation, MOST_ROWS, Shares, Start, narrow, rows_at_once};
+use super::{BF16, LEVEL, Level, Line, PANEL, by_rows};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// The largest value of a row, in steps.
+const LARGEST: f32 = 4095.0;
+
+/// Two values of each column.
+pub(crate) type Pairs = Line<[i16; 2]>;
+
+/// What the 16 bits are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Integers,
+    Bf16,
+}
+
+/// A matrix of `columns x depth` values, packed.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    lines: Vec<Pairs>,
+    /// One for every column of the panels.
+    scales: Vec<f32>,
+    /// Pairs of values in a column.
+    pairs: usize,
+    columns: usize,
+    pub kind: Kind,
+}
+
+impl Packed {
+    /// Room for a matrix whose panels are then filled.
+    pub(crate) fn new(columns: usize, depth: usize, kind: Kind) -> Packed {
+        let (panels, pairs) = (columns.div_ceil(PANEL), depth.div_ceil(2));
+        let lines = vec![Line([[0; 2]; PANEL]); panels * pairs];
+        Packed { lines, scales: vec![1.0; panels * PANEL], pairs, columns, kind }
+    }
+
+    /// The panels, each with the number of its first column.
+    pub(crate) fn panels_mut(&mut self) -> impl IndexedParallelIterator<Item = (usize, Panel<'_>)> {
+        let (kind, pairs) = (self.kind, self.pairs.max(1));
+        let lines = self.lines.par_chunks_mut(pairs);
+        let scales = self.scales.par_chunks_mut(PANEL);
+        let panels = lines.zip(scales).enumerate();
+        panels.map(move |(p, (lines, scales))| (p * PANEL, Panel { lines, scales, kind }))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Panel<'a> {
+    lines: &'a mut [Pairs],
+    scales: &'a mut [f32],
+    kind: Kind,
+}
+
+impl Panel<'_> {
+    /// Puts rows (outputs) of a matrix into the panel.
+    pub(crate) fn pack(&mut self, rows: &[f32], depth: usize, codes: &mut Vec<i16>) {
+        let width = depth.next_multiple_of(2);
+        codes.clear();
+        codes.resize(rows.len() / depth * width, 0);
+        let places = codes.chunks_exact_mut(width).zip(self.scales.iter_mut());
+        for (row, (codes, scale)) in rows.chunks_exact(depth).zip(places) {
+            match self.kind {
+                Kind::Integers => {
+                    *scale = column_scale(row);
+                    round(row, 1.0 / *scale, codes);
+                }
+                Kind::Bf16 => to_bf16(row, codes),
+            }
+        }
+        // Short stretches, so that the lines that are written stay near.
+        for (at, lines) in self.lines.chunks_mut(16).enumerate() {
+            for (column, codes) in codes.chunks_exact(width).enumerate() {
+                let pairs = codes[at * 32..].as_chunks::<2>().0;
+                for (line, pair) in lines.iter_mut().zip(pairs) {
+                    line.0[column] = *pair;
+                }
+            }
+        }
+    }
+}
+
+/// The finest scale with which no code leaves 16 bits and no sum 32.
+#[allow(clippy::cast_precision_loss)]
+fn column_scale(row: &[f32]) -> f32 {
+    let (largest, total) = extent(row);
+    // Rounding adds half a step to each; a little is left for the rounding of the sum itself.
+    let room = i32::MAX as f32 / LARGEST * 0.999 - row.len() as f32 / 2.0;
+    let scale = (largest / 32_760.0).max(total / room.max(1.0));
+    // Nothing but zeros, or so small that its inverse is infinite: any scale does.
+    if scale < 1e-30 { 1.0 } else { scale }
+}
+
+/// To the nearest, to even ones of two.
+fn to_bf16(row: &[f32], codes: &mut [i16]) {
+    for (code, value) in codes.iter_mut().zip(row) {
+        let bits = value.to_bits();
+        let up = 0x7fff + (bits >> 16 & 1);
+        // Rounding up must not make infinity of what is no number.
+        let bits = if value.is_nan() { bits } else { bits.wrapping_add(up) };
+        *code = (bits >> 16).cast_signed() as i16;
+    }
+}
+
+/// Rows rounded to 16 bits, each with its scale.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    values: Vec<i16>,
+    scales: Vec<f32>,
+    /// Values of a row, an even number.
+    width: usize,
+}
+
+impl Rows {
+    /// Takes rows of `depth` values, one behind the other, instead of what was there.
+    pub(crate) fn take(&mut self, rows: &[f32], depth: usize, kind: Kind) {
+        let count = rows.len() / depth;
+        self.width = depth.next_multiple_of(2);
+        self.values.resize(count * self.width, 0);
+        self.scales.clear();
+        self.scales.resize(count, 1.0);
+        let places = self.values.chunks_exact_mut(self.width).zip(&mut self.scales);
+        for (row, (values, scale)) in rows.chunks_exact(depth).zip(places) {
+            match kind {
+                Kind::Bf16 => to_bf16(row, values),
+                Kind::Integers => {
+                    *scale = extent(row).0 / LARGEST;
+                    // Rows of nothing but zeros, or nearly so, are zeros.
+                    round(row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
+                }
+            }
+            values[depth..].fill(0);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Rows {
+    /// The products with the first panel by the definition.
+    pub(super) fn plain(&self, b: &Packed, c: &mut [f32]) {
+        let tile = Tile {
+            a: &self.values,
+            row_scales: &self.scales,
+            lines: &b.lines[..b.pairs],
+            column_scales: b.scales.first_chunk().expect("one panel"),
+            bias: &[0.0; PANEL],
+            there: false,
+            ahead: &[],
+            kind: b.kind,
+        };
+        match b.kind {
+            Kind::Integers => plain_integers(tile, c, PANEL),
+            Kind::Bf16 => plain_bf16(tile, c, PANEL),
+        }
+    }
+}
+
+/// `c = start + a * b` for some rows and panels; `c` begins with the first of them.
+pub(crate) fn multiply(
+    a: &Rows,
+    b: &Packed,
+    (rows, panels): (Range<usize>, Range<usize>),
+    start: Start,
+    activation: Activation,
+    c: &mut [f32],
+    c_row: usize,
+) {
+    assert_eq!(a.width, b.pairs * 2, "rows as wide as the matrix is deep");
+    for panel in panels.clone() {
+        let (column, place) = (panel * PANEL, (panel - panels.start) * PANEL);
+        let bias = start.bias(place);
+        let there = start.is_there();
+        let lines = &b.lines[panel * b.pairs..][..b.pairs];
+        let column_scales = b.scales[column..].first_chunk().expect("whole panels");
+        let next = &b.lines[(panel + 1) * b.pairs..];
+        let next = &next[..if panel + 1 < panels.end { b.pairs } else { 0 }];
+        let most = rows_at_once();
+        let mut shares = Shares::new(next, rows.len().div_ceil(most));
+        let mut row = rows.start;
+        while row < rows.end {
+            let n = most.min(rows.end - row);
+            let tile = Tile {
+                a: &a.values[row * a.width..][..n * a.width],
+                row_scales: &a.scales[row..][..n],
+                lines,
+                column_scales,
+                bias,
+                there,
+                ahead: shares.next(),
+                kind: b.kind,
+            };
+            let c = &mut c[(row - rows.start) * c_row + place..];
+            let width = b.columns - column;
+            if width >= PANEL {
+                tile.run(c, c_row);
+                activation.apply(c, c_row, n);
+            } else {
+                narrow(c, c_row, n, width, |room| {
+                    tile.run(room, PANEL);
+                    activation.apply(room, PANEL, n);
+                });
+            }
+            row += n;
+        }
+    }
+}
+
+/// Some rows with one panel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile<'a> {
+    pub a: &'a [i16],
+    pub row_scales: &'a [f32],
+    pub lines: &'a [Pairs],
+    pub column_scales: &'a [f32; PANEL],
+    pub bias: &'a [f32; PANEL],
+    /// What is in `c` counts.
+    pub there: bool,
+    /// What is needed soon.
+    pub ahead: &'a [u8],
+    pub kind: Kind,
+}
+
+impl Tile<'_> {
+    fn run(self, c: &mut [f32], c_row: usize) {
+        let rows = self.row_scales.len();
+        assert!((1..=MOST_ROWS).contains(&rows), "rows that a tile can have");
+        assert!(self.a.len() == rows * 2 * self.lines.len(), "whole rows");
+        assert!(c.len() >= (rows - 1) * c_row + PANEL, "rows of results");
+        by_rows!(rows, N => self.rows::<N>(c, c_row));
+    }
+
+    #[inline]
+    fn rows<const N: usize>(self, c: &mut [f32], c_row: usize) {
+        // SAFETY (of all calls here): the processor has it, and `run` checked what is named.
+        #[cfg(target_arch = "x86_64")]
+        match (self.kind, *LEVEL) {
+            (Kind::Bf16, _) if *BF16 => {
+                return unsafe { super::avx512::bf16_tile::<N>(self, c, c_row) };
+            }
+            (Kind::Integers, Level::Avx512Vnni) => {
+                return unsafe { super::avx512::vnni_tile::<N>(self, c, c_row) };
+            }
+            (Kind::Integers, Level::Avx512) => {
+                return unsafe { super::avx512::integer_tile::<N>(self, c, c_row) };
+            }
+            (Kind::Integers, Level::Avx2) => {
+                return unsafe { super::avx2::integer_tile::<N>(self, c, c_row) };
+            }
+            _ => {}
+        }
+        match self.kind {
+            Kind::Integers => plain_integers(self, c, c_row),
+            Kind::Bf16 => plain_bf16(self, c, c_row),
+        }
+    }
+
+    /// The result of one place for its sum.
+    fn finish(self, sum: f32, row: usize, column: usize, there: f32) -> f32 {
+        let start = if self.there { self.bias[column] + there } else { self.bias[column] };
+        super::step(sum, self.column_scales[column] * self.row_scales[row], start)
+    }
+}
+
+/// The definition for integers.
+pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_row: usize) {
+    for (r, row) in tile.a.chunks_exact(2 * tile.lines.len().max(1)).enumerate() {
+        let mut sums = [0i32; PANEL];
+        for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
+            let [x, y] = left.map(i32::from);
+            for (sum, right) in sums.iter_mut().zip(&line.0) {
+                *sum += x * i32::from(right[0]) + y * i32::from(right[1]);
+            }
+        }
+        for (i, place) in c[r * c_row..][..PANEL].iter_mut().enumerate() {
+            #[allow(clippy::cast_precision_loss)]
+            let sum = sums[i] as f32;
+            *place = tile.finish(sum, r, i, *place);
+        }
+    }
+}
+
+/// The definition for bf16.
+pub(super) fn plain_bf16(tile: Tile, c: &mut [f32], c_row: usize) {
+    let wide = |code: i16| f32::from_bits(u32::from(code.cast_unsigned()) << 16);
+    for (r, row) in tile.a.chunks_exact(2 * tile.lines.len().max(1)).enumerate() {
+        let mut sums = [0f32; PANEL];
+        for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
+            let [x, y] = left.map(wide);
+            for (sum, right) in sums.iter_mut().zip(&line.0) {
+                *sum = super::step(x, wide(right[0]), super::step(y, wide(right[1]), *sum));
+            }
+        }
+        for (i, place) in c[r * c_row..][..PANEL].iter_mut().enumerate() {
+            *place = tile.finish(sums[i], r, i, *place);
+        }
+    }
+}

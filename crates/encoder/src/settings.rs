@@ -1,0 +1,101 @@
+//! What a user can wish for, and what the file says where nothing was wished.
+
+use weighbridge_format::{Container, Error};
+
+/// How the products are computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Weights and activations as f32.
+    #[default]
+    F32,
+    /// Both rounded to bf16, sums in f32; for processors that have such products.
+    Bf16,
+    /// Both rounded to integers, sums exact.
+    Q8,
+}
+
+/// How the vectors of a text's tokens become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    Mean,
+    /// The vector of the first token.
+    Cls,
+    /// The largest value of each column.
+    Max,
+    /// The sum, divided by the root of the number of tokens.
+    MeanSqrtLen,
+}
+
+impl Pooling {
+    /// By the names that sentence-transformers uses.
+    pub fn parse(name: &str) -> Result<Pooling, Error> {
+        match name {
+            "mean" => Ok(Pooling::Mean),
+            "cls" => Ok(Pooling::Cls),
+            "max" => Ok(Pooling::Max),
+            "mean_sqrt_len" | "mean_sqrt_len_tokens" => Ok(Pooling::MeanSqrtLen),
+            _ => Err(Error::refused(
+                format!("the pooling \"{name}\" is not known"),
+                "mean, cls and max are; --pooling chooses another than the model's",
+            )),
+        }
+    }
+}
+
+/// What differs from the model's own settings.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub precision: Precision,
+    pub pooling: Option<Pooling>,
+    pub normalize: Option<bool>,
+    /// At most so many tokens of a text, its two marks included.
+    pub max_tokens: Option<usize>,
+    /// Only so many of a vector's first values.
+    pub dimensions: Option<usize>,
+    /// Threads to use; all cores when not said.
+    pub threads: Option<usize>,
+}
+
+/// What is done with the vectors of the tokens, and how many tokens there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub pooling: Pooling,
+    pub normalize: bool,
+    pub max_tokens: usize,
+    pub dimensions: usize,
+}
+
+impl Outcome {
+    pub(crate) fn new(
+        settings: &Settings,
+        container: &Container,
+        hidden: usize,
+        positions: usize,
+    ) -> Result<Outcome, Error> {
+        let pooling = match (settings.pooling, container.text("pooling")) {
+            (Some(pooling), _) => pooling,
+            (None, Some(name)) => Pooling::parse(name)?,
+            (None, None) => Pooling::Mean,
+        };
+        let normalize = settings.normalize.unwrap_or(container.text("normalize") != Some("false"));
+        let own = container.text("max_seq_length").and_then(|t| t.parse().ok());
+        let max_tokens =
+            settings.max_tokens.or(own.filter(|n| *n <= positions)).unwrap_or(positions);
+        if max_tokens > positions {
+            return Err(Error::refused(
+                format!("{max_tokens} tokens are more than the {positions} positions of the model"),
+                "the model has learned no more",
+            ));
+        }
+        if max_tokens < 3 {
+            let what = format!("{max_tokens} tokens leave no room for text between the two marks");
+            return Err(Error::refused(what, "at least 3"));
+        }
+        let dimensions = settings.dimensions.unwrap_or(hidden);
+        if dimensions == 0 || dimensions > hidden {
+            let what = format!("{dimensions} dimensions of vectors that have {hidden}");
+            return Err(Error::refused(what, format!("from 1 to {hidden}")));
+        }
+        Ok(Outcome { pooling, normalize, max_tokens, dimensions })
+    }
+}
