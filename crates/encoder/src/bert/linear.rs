@@ -1,8 +1,8 @@
 //! A product with a matrix of the model, plus its bias.
 
 use crate::kernels::matrix::{self, Activation, Left, Packed, Start, rows_at_once};
-use crate::kernels::pairs::{self, Kind, Rows};
-use crate::kernels::{BF16, PANEL};
+use crate::kernels::pairs::{self, Kind};
+use crate::kernels::{BF16, LEVEL, Level, PANEL, bytes};
 use crate::settings::Precision;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,6 +24,14 @@ pub(crate) struct Linear {
 enum Weights {
     F32(Packed),
     Pairs(pairs::Packed),
+    Bytes(bytes::Packed),
+}
+
+/// Room for the rows of a product, rounded as its weights are.
+#[derive(Debug, Default)]
+pub(crate) struct Rounded {
+    pairs: pairs::Rows,
+    bytes: bytes::Rows,
 }
 
 /// Where the results go.
@@ -63,7 +71,14 @@ impl Linear {
             Precision::Bf16 if *BF16 => Some(Kind::Bf16),
             Precision::Bf16 | Precision::F32 => None,
         };
-        let weights = if let Some(kind) = kind {
+        let weights = if precision == Precision::Q8 && *LEVEL == Level::Avx512Vnni {
+            let mut packed = bytes::Packed::new(columns, depth);
+            packed.panels_mut().for_each_init(new, |(values, raw, _), (first, mut panel)| {
+                rows(first, values, raw);
+                panel.pack(values, depth);
+            });
+            Weights::Bytes(packed)
+        } else if let Some(kind) = kind {
             let mut packed = pairs::Packed::new(columns, depth, kind);
             packed.panels_mut().for_each_init(new, |(values, raw, codes), (first, mut panel)| {
                 rows(first, values, raw);
@@ -90,11 +105,13 @@ impl Linear {
         into: Into,
         activation: Activation,
         threads: usize,
-        rounded: &mut Rows,
+        rounded: &mut Rounded,
     ) {
         let rows = a.len() / self.depth;
-        if let Weights::Pairs(packed) = &self.weights {
-            rounded.take(a, self.depth, packed.kind);
+        match &self.weights {
+            Weights::F32(_) => {}
+            Weights::Pairs(packed) => rounded.pairs.take(a, self.depth, packed.kind),
+            Weights::Bytes(_) => rounded.bytes.take(a, self.depth),
         }
         let left = (a, &*rounded);
         let start = match into {
@@ -142,7 +159,7 @@ impl Linear {
     /// Some rows with some panels; `c` has only the columns of these.
     fn part(
         &self,
-        (a, rounded): (&[f32], &Rows),
+        (a, rounded): (&[f32], &Rounded),
         rows: Range<usize>,
         panels: Range<usize>,
         start: Start,
@@ -164,7 +181,12 @@ impl Linear {
                 matrix::multiply(left, right, start, activation, c, width);
             }
             Weights::Pairs(packed) => {
-                pairs::multiply(rounded, packed, (rows, panels), start, activation, c, width);
+                let (a, part) = (&rounded.pairs, (rows, panels));
+                pairs::multiply(a, packed, part, start, activation, c, width);
+            }
+            Weights::Bytes(packed) => {
+                let (a, part) = (&rounded.bytes, (rows, panels));
+                bytes::multiply(a, packed, part, start, activation, c, width);
             }
         }
     }

@@ -10,9 +10,8 @@ pub(crate) use config::Config;
 use crate::kernels::PANEL;
 use crate::kernels::lanes::layer_norm;
 use crate::kernels::matrix::Activation;
-use crate::kernels::pairs::Rows;
 use crate::settings::Precision;
-use linear::{Into, Linear};
+use linear::{Into, Linear, Rounded};
 use std::ops::Range;
 use tensors::Tensors;
 use weighbridge_format::{Container, Error, Tensor};
@@ -52,7 +51,7 @@ pub(crate) struct Scratch {
     qkv: Vec<f32>,
     attention: Vec<f32>,
     inner: Vec<f32>,
-    rounded: Rows,
+    rounded: Rounded,
     raw: Vec<u8>,
 }
 

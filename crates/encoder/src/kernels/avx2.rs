@@ -84,7 +84,7 @@ pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32],
     };
     let pairs = tile.lines.len();
     let rows: [_; N] = std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
-    let mut ahead = Ahead::new(tile.ahead);
+    let mut ahead = Ahead::new(tile.onto.ahead);
     let whole = pairs - pairs % 4;
     for at in (0..whole).step_by(4) {
         ahead.fetch();
@@ -102,8 +102,8 @@ pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32],
             // SAFETY: scales and bias are sixteen values, as are the rows of `c`.
             unsafe {
                 let place = c.as_mut_ptr().add(r * c_row + at);
-                let mut start = _mm256_loadu_ps(tile.bias.as_ptr().add(at));
-                if tile.there {
+                let mut start = _mm256_loadu_ps(tile.onto.bias.as_ptr().add(at));
+                if tile.onto.there {
                     start = _mm256_add_ps(start, _mm256_loadu_ps(place));
                 }
                 let by = _mm256_mul_ps(_mm256_loadu_ps(tile.column_scales.as_ptr().add(at)), scale);

@@ -2,6 +2,7 @@
 #![cfg(target_arch = "x86_64")]
 
 use super::ahead::Ahead;
+use super::bytes::{BLOCK, LINES, Tile as ByteTile};
 use super::matrix::Tile;
 use super::pairs::Tile as PairTile;
 use std::arch::x86_64::*;
@@ -78,7 +79,7 @@ macro_rules! pair_tile {
             let pairs = tile.lines.len();
             let rows: [_; N] =
                 std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
-            let mut ahead = Ahead::new(tile.ahead);
+            let mut ahead = Ahead::new(tile.onto.ahead);
             let whole = pairs - pairs % 4;
             for at in (0..whole).step_by(4) {
                 ahead.fetch();
@@ -93,8 +94,8 @@ macro_rules! pair_tile {
                 // SAFETY: scales and bias are sixteen values, as are the rows of `c`.
                 unsafe {
                     let place = c.as_mut_ptr().add(r * c_row);
-                    let mut start = _mm512_loadu_ps(tile.bias.as_ptr());
-                    if tile.there {
+                    let mut start = _mm512_loadu_ps(tile.onto.bias.as_ptr());
+                    if tile.onto.there {
                         start = _mm512_add_ps(start, _mm512_loadu_ps(place));
                     }
                     let scales = _mm512_loadu_ps(tile.column_scales.as_ptr());
@@ -116,15 +117,6 @@ pair_tile!(
 );
 
 pair_tile!(
-    /// See `pairs::plain_integers`.
-    vnni_tile,
-    "avx512f,avx512bw,avx512vnni",
-    _mm512_setzero_si512(),
-    |sum, pair, line| _mm512_dpwssd_epi32(sum, pair, line),
-    |sum| _mm512_cvtepi32_ps(sum)
-);
-
-pair_tile!(
     /// See `pairs::plain_bf16`.
     bf16_tile,
     "avx512f,avx512bf16",
@@ -137,3 +129,60 @@ pair_tile!(
     ),
     |sum| sum
 );
+
+/// See `bytes::plain`.
+///
+/// # Safety
+/// The processor has AVX-512F, BW and VNNI, `tile` has `N` rows of as many blocks as the panel, and
+/// `c` as many rows of a panel's width.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+pub(super) unsafe fn byte_tile<const N: usize>(tile: ByteTile, c: &mut [f32], c_row: usize) {
+    let depth = tile.blocks.len();
+    let c = c.as_mut_ptr();
+    // SAFETY: a bias is sixteen values, as are the rows of `c`.
+    let mut results = unsafe {
+        let mut results = [_mm512_loadu_ps(tile.onto.bias.as_ptr()); N];
+        if tile.onto.there {
+            for (r, result) in results.iter_mut().enumerate() {
+                *result = _mm512_add_ps(*result, _mm512_loadu_ps(c.add(r * c_row)));
+            }
+        }
+        results
+    };
+    let codes: [_; N] =
+        std::array::from_fn(|r| tile.codes[r * depth * BLOCK..].as_ptr().cast::<i32>());
+    let rows: [_; N] = std::array::from_fn(|r| tile.row_blocks[r * depth..].as_ptr());
+    let mut ahead = Ahead::new(tile.onto.ahead);
+    for (at, block) in tile.blocks.iter().enumerate() {
+        let mut sums = [_mm512_setzero_si512(); N];
+        for (sum, row) in sums.iter_mut().zip(&rows) {
+            // SAFETY: every row has a scale and a start for each block.
+            *sum = _mm512_set1_epi32(unsafe { (*row.add(at)).start });
+        }
+        for (i, line) in block.codes.iter().enumerate() {
+            if i % 2 == 0 {
+                ahead.fetch();
+            }
+            // SAFETY: a line is one register, and every row has four codes for it.
+            unsafe {
+                let line = _mm512_load_si512(line.0.as_ptr().cast());
+                for (sum, codes) in sums.iter_mut().zip(&codes) {
+                    let four = _mm512_set1_epi32(codes.add(at * LINES + i).read_unaligned());
+                    *sum = _mm512_dpbusd_epi32(*sum, line, four);
+                }
+            }
+        }
+        // SAFETY: sixteen scales; every row has one for each block.
+        unsafe {
+            let scales = _mm512_load_ps(block.scales.0.as_ptr());
+            for ((result, sum), row) in results.iter_mut().zip(sums).zip(&rows) {
+                let by = _mm512_mul_ps(scales, _mm512_set1_ps((*row.add(at)).scale));
+                *result = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), by, *result);
+            }
+        }
+    }
+    for (r, result) in results.into_iter().enumerate() {
+        // SAFETY: `N` rows of sixteen values.
+        unsafe { _mm512_storeu_ps(c.add(r * c_row), result) };
+    }
+}

@@ -39,6 +39,8 @@ versions! {
     fn extent(row: &[f32]) -> (f32, f32) = extent_with;
     /// Multiplies a row and rounds it to integers, in which it has room.
     fn round(row: &[f32], by: f32, integers: &mut [i16]) = round_with;
+    /// The same to bytes; gives their sum.
+    fn round_bytes(row: &[f32], by: f32, integers: &mut [i8]) -> i32 = round_bytes_with;
     /// Takes mean and variance out of a row, then applies gains and shifts.
     fn layer_norm(row: &mut [f32], gains: &[f32], shifts: &[f32], epsilon: f32) = layer_norm_with;
 }
@@ -185,4 +187,22 @@ fn round_with<V: Vector>(row: &[f32], by: f32, integers: &mut [i16]) {
     for (place, x) in integers[whole..].iter_mut().zip(&row[whole..]) {
         *place = super::vector::rounded(x * by);
     }
+}
+
+#[inline(always)]
+fn round_bytes_with<V: Vector>(row: &[f32], by: f32, integers: &mut [i8]) -> i32 {
+    let mut wide = [0i16; 32];
+    let mut sum = 0;
+    for (part, places) in row.chunks(32).zip(integers.chunks_mut(32)) {
+        let wide = &mut wide[..part.len()];
+        round_with::<V>(part, by, wide);
+        for (place, &code) in places.iter_mut().zip(&*wide) {
+            // What is rounded here is at most 127.
+            #[allow(clippy::cast_possible_truncation)]
+            let byte = code as i8;
+            *place = byte;
+            sum += i32::from(byte);
+        }
+    }
+    sum
 }

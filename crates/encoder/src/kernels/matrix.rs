@@ -180,9 +180,9 @@ pub(crate) fn multiply(
             // The next panel is asked for while this one is used, where it lies in one piece.
             let ahead = match panel + 1 < count && b.row == PANEL {
                 true => &right[b.panel..][..depth * PANEL],
-                false => &[],
+                false => &[0.0; 0][..],
             };
-            let mut shares = Shares::new(ahead, rows.div_ceil(most));
+            let mut shares = Shares::new(super::rounded::bytes(ahead), rows.div_ceil(most));
             let mut row = 0;
             while row < rows {
                 let n = most.min(rows - row);
@@ -234,11 +234,7 @@ pub(super) struct Shares<'a> {
 }
 
 impl<'a> Shares<'a> {
-    pub(super) fn new<T>(values: &'a [T], tiles: usize) -> Shares<'a> {
-        // SAFETY: any memory may be looked at as bytes; only its address is used.
-        let bytes = unsafe {
-            std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values))
-        };
+    pub(super) fn new(bytes: &'a [u8], tiles: usize) -> Shares<'a> {
         Shares { bytes, share: bytes.len().div_ceil(tiles.max(1)).next_multiple_of(128) }
     }
 

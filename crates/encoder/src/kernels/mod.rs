@@ -2,6 +2,7 @@
 //!
 //! * [`matrix`]: products of rows with packed weights, in f32.
 //! * [`pairs`]: the same with rows and weights rounded to 16 bits, integers or bf16.
+//! * [`bytes`]: the same with both rounded to eight bits in blocks, for processors made for that.
 //! * [`lanes`]: everything around the products, value by value.
 //!
 //! Every kernel has one definition in plain Rust. What the processor has beyond that is asked once.
@@ -9,9 +10,11 @@
 mod ahead;
 mod avx2;
 mod avx512;
+pub(crate) mod bytes;
 pub(crate) mod lanes;
 pub(crate) mod matrix;
 pub(crate) mod pairs;
+mod rounded;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -28,7 +31,7 @@ pub(crate) enum Level {
     Plain,
     Avx2,
     Avx512,
-    /// With products of integers that add up by themselves.
+    /// With products of bytes that add up by themselves.
     Avx512Vnni,
 }
 

@@ -7,7 +7,8 @@
 //! the way. As *bf16*, values are rounded to eight bits of precision and sums are f32.
 
 use super::lanes::{extent, round};
-use super::matrix::{Activation, MOST_ROWS, Shares, Start, narrow, rows_at_once};
+use super::matrix::{Activation, MOST_ROWS, Start};
+use super::rounded::{self, Onto, Tiles};
 use super::{BF16, LEVEL, Level, Line, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -154,9 +155,7 @@ impl Rows {
             row_scales: &self.scales,
             lines: &b.lines[..b.pairs],
             column_scales: b.scales.first_chunk().expect("one panel"),
-            bias: &[0.0; PANEL],
-            there: false,
-            ahead: &[],
+            onto: Onto { bias: &[0.0; PANEL], there: false, ahead: &[] },
             kind: b.kind,
         };
         match b.kind {
@@ -170,49 +169,39 @@ impl Rows {
 pub(crate) fn multiply(
     a: &Rows,
     b: &Packed,
-    (rows, panels): (Range<usize>, Range<usize>),
+    part: (Range<usize>, Range<usize>),
     start: Start,
     activation: Activation,
     c: &mut [f32],
     c_row: usize,
 ) {
     assert_eq!(a.width, b.pairs * 2, "rows as wide as the matrix is deep");
-    for panel in panels.clone() {
-        let (column, place) = (panel * PANEL, (panel - panels.start) * PANEL);
-        let bias = start.bias(place);
-        let there = start.is_there();
-        let lines = &b.lines[panel * b.pairs..][..b.pairs];
-        let column_scales = b.scales[column..].first_chunk().expect("whole panels");
-        let next = &b.lines[(panel + 1) * b.pairs..];
-        let next = &next[..if panel + 1 < panels.end { b.pairs } else { 0 }];
-        let most = rows_at_once();
-        let mut shares = Shares::new(next, rows.len().div_ceil(most));
-        let mut row = rows.start;
-        while row < rows.end {
-            let n = most.min(rows.end - row);
-            let tile = Tile {
-                a: &a.values[row * a.width..][..n * a.width],
-                row_scales: &a.scales[row..][..n],
-                lines,
-                column_scales,
-                bias,
-                there,
-                ahead: shares.next(),
-                kind: b.kind,
-            };
-            let c = &mut c[(row - rows.start) * c_row + place..];
-            let width = b.columns - column;
-            if width >= PANEL {
-                tile.run(c, c_row);
-                activation.apply(c, c_row, n);
-            } else {
-                narrow(c, c_row, n, width, |room| {
-                    tile.run(room, PANEL);
-                    activation.apply(room, PANEL, n);
-                });
-            }
-            row += n;
-        }
+    rounded::multiply(&Both { a, b }, part, b.columns, start, activation, c, c_row);
+}
+
+struct Both<'a> {
+    a: &'a Rows,
+    b: &'a Packed,
+}
+
+impl Tiles for Both<'_> {
+    fn memory(&self, panel: usize) -> &[u8] {
+        rounded::bytes(&self.b.lines[panel * self.b.pairs..][..self.b.pairs])
+    }
+
+    fn tile(&self, rows: Range<usize>, panel: usize, onto: Onto, c: &mut [f32], c_row: usize) {
+        let (a, b) = (self.a, self.b);
+        let n = rows.len();
+        assert!((1..=MOST_ROWS).contains(&n), "rows that a tile can have");
+        let tile = Tile {
+            a: &a.values[rows.start * a.width..][..n * a.width],
+            row_scales: &a.scales[rows][..n],
+            lines: &b.lines[panel * b.pairs..][..b.pairs],
+            column_scales: b.scales[panel * PANEL..].first_chunk().expect("whole panels"),
+            onto,
+            kind: b.kind,
+        };
+        by_rows!(n, N => tile.rows::<N>(c, c_row));
     }
 }
 
@@ -223,35 +212,20 @@ pub(super) struct Tile<'a> {
     pub row_scales: &'a [f32],
     pub lines: &'a [Pairs],
     pub column_scales: &'a [f32; PANEL],
-    pub bias: &'a [f32; PANEL],
-    /// What is in `c` counts.
-    pub there: bool,
-    /// What is needed soon.
-    pub ahead: &'a [u8],
+    pub onto: Onto<'a>,
     pub kind: Kind,
 }
 
 impl Tile<'_> {
-    fn run(self, c: &mut [f32], c_row: usize) {
-        let rows = self.row_scales.len();
-        assert!((1..=MOST_ROWS).contains(&rows), "rows that a tile can have");
-        assert!(self.a.len() == rows * 2 * self.lines.len(), "whole rows");
-        assert!(c.len() >= (rows - 1) * c_row + PANEL, "rows of results");
-        by_rows!(rows, N => self.rows::<N>(c, c_row));
-    }
-
     #[inline]
     fn rows<const N: usize>(self, c: &mut [f32], c_row: usize) {
-        // SAFETY (of all calls here): the processor has it, and `run` checked what is named.
+        // SAFETY (of all calls here): the processor has it, and what is named is there.
         #[cfg(target_arch = "x86_64")]
         match (self.kind, *LEVEL) {
             (Kind::Bf16, _) if *BF16 => {
                 return unsafe { super::avx512::bf16_tile::<N>(self, c, c_row) };
             }
-            (Kind::Integers, Level::Avx512Vnni) => {
-                return unsafe { super::avx512::vnni_tile::<N>(self, c, c_row) };
-            }
-            (Kind::Integers, Level::Avx512) => {
+            (Kind::Integers, Level::Avx512 | Level::Avx512Vnni) => {
                 return unsafe { super::avx512::integer_tile::<N>(self, c, c_row) };
             }
             (Kind::Integers, Level::Avx2) => {
@@ -267,7 +241,8 @@ impl Tile<'_> {
 
     /// The result of one place for its sum.
     fn finish(self, sum: f32, row: usize, column: usize, there: f32) -> f32 {
-        let start = if self.there { self.bias[column] + there } else { self.bias[column] };
+        let start =
+            if self.onto.there { self.onto.bias[column] + there } else { self.onto.bias[column] };
         super::step(sum, self.column_scales[column] * self.row_scales[row], start)
     }
 }

@@ -159,6 +159,56 @@ fn pairs_are_those_of_their_definition() {
 }
 
 #[test]
+fn bytes_are_those_of_their_definition() {
+    for (rows, depth, columns) in SIZES {
+        let (a, b) = (noise(rows * depth, 18), noise(columns * depth, 19));
+        let bias = noise(columns.next_multiple_of(PANEL), 20);
+        let mut packed = bytes::Packed::new(columns, depth);
+        for (first, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
+            let end = columns.min(first + PANEL);
+            panel.pack(&b[first * depth..end * depth], depth);
+        }
+        let mut rounded = bytes::Rows::default();
+        rounded.take(&a, depth);
+        let part = (0..rows, 0..columns.div_ceil(PANEL));
+        let before = noise(rows * columns, 21);
+        let mut c = before.clone();
+        let start = Start::BiasAndThere(&bias);
+        bytes::multiply(&rounded, &packed, part, start, Activation::None, &mut c, columns);
+        for r in 0..rows {
+            for j in 0..columns {
+                let products = (0..depth).map(|k| a[r * depth + k] * b[j * depth + k]);
+                let sum = before[r * columns + j] + bias[j] + products.clone().sum::<f32>();
+                let scale = 0.1 + products.map(|p| p * p).sum::<f32>().sqrt();
+                let error = (c[r * columns + j] - sum).abs() / scale;
+                assert!(error < 0.05, "{rows} {depth} {columns}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_were_rounded_before_lose_nothing() {
+    // A row that holds one thing at a time reads the weights out.
+    let codes: Vec<f32> = (0..32).map(|i| (i * 37 % 241) as f32 - 120.0).collect();
+    let weights: Vec<f32> = codes.iter().map(|code| code * 0.0123).collect();
+    let mut packed = bytes::Packed::new(1, 32);
+    for (_, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
+        panel.pack(&weights, 32);
+    }
+    for (i, weight) in weights.iter().enumerate() {
+        let mut row = vec![0.0; 32];
+        row[i] = 1.0;
+        let mut rounded = bytes::Rows::default();
+        rounded.take(&row, 32);
+        let mut c = [0.0];
+        let none = Activation::None;
+        bytes::multiply(&rounded, &packed, (0..1, 0..1), Start::Zero, none, &mut c, 1);
+        assert!((c[0] - weight).abs() < 1e-6, "{i}: {} {weight}", c[0]);
+    }
+}
+
+#[test]
 fn pairs_have_the_bits_of_their_definition() {
     let (rows, depth) = (11, 77);
     let (a, b) = (noise(rows * depth, 12), noise(PANEL * depth, 13));
