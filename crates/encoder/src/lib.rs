@@ -1,1 +1,3 @@
 //! Text to vectors with the weights of a file.
+
+pub mod tokenizer;
