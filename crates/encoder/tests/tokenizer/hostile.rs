@@ -1,0 +1,181 @@
+//! Files that are no tokenizers, and texts that are no texts: errors that say why, no panic, and no
+//! more memory or time than their size.
+
+use super::samples::{added_tokens, file, vocabulary};
+use serde_json::{Value as Json, json};
+use weighbridge_encoder::tokenizer::{Casing, Tokenizer};
+
+/// A small tokenizer.json.
+fn small() -> Json {
+    let tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"].map(str::to_owned);
+    serde_json::from_str(&file(&tokens, &added_tokens(false), Casing::UNCASED)).unwrap()
+}
+
+fn refusal(json: &Json) -> String {
+    Tokenizer::from_json(json.to_string().as_bytes()).unwrap_err().to_string()
+}
+
+/// With the value at a place replaced; an absent one takes it out.
+fn with(place: &str, value: Option<Json>) -> Json {
+    let mut json = small();
+    let (parent, key) = place.rsplit_once('/').unwrap();
+    let map = json.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+    match value {
+        Some(value) => map.insert(key.to_owned(), value),
+        None => map.remove(key),
+    };
+    json
+}
+
+#[test]
+fn other_tokenizers_are_refused_by_name() {
+    let unigram = json!({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.5]]});
+    assert_eq!(
+        refusal(&with("/model", Some(unigram))),
+        "tokenizer.json has a Unigram tokenizer; only WordPiece as in BERT is supported"
+    );
+    let bpe = json!({"type": "BPE", "unk_token": null, "vocab": {"a": 0}, "merges": [["a", "b"]]});
+    for (place, value, name) in [
+        ("/model", bpe, "BPE"),
+        ("/model/type", json!("WordLevel"), "WordLevel"),
+        ("/normalizer", json!({"type": "Sequence", "normalizers": [{"type": "NFC"}]}), "Sequence"),
+        ("/normalizer", json!({"type": "NFKC"}), "NFKC"),
+        ("/normalizer", json!([]), "normalizer"),
+        ("/pre_tokenizer", json!({"type": "ByteLevel"}), "ByteLevel"),
+        ("/pre_tokenizer", Json::Null, "pre-tokenizer"),
+        ("/post_processor", json!({"type": "Sequence", "processors": []}), "Sequence"),
+        ("/post_processor", Json::Null, "[CLS]"),
+        ("/version", json!("2.0"), "2.0"),
+    ] {
+        let why = refusal(&with(place, Some(value)));
+        assert!(why.contains(name), "{why}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    for place in [
+        "/model",
+        "/model/vocab",
+        "/model/unk_token",
+        "/model/continuing_subword_prefix",
+        "/model/max_input_chars_per_word",
+        "/normalizer/lowercase",
+        "/normalizer/clean_text",
+        "/normalizer/handle_chinese_chars",
+        "/post_processor/single",
+        "/post_processor/special_tokens",
+        "/post_processor/special_tokens/[SEP]",
+        "/model/vocab/[UNK]",
+    ] {
+        let why = refusal(&with(place, None));
+        assert!(why.contains("tokenizer.json"), "{place}: {why}");
+    }
+    let mut no_content = small();
+    no_content["added_tokens"][0].as_object_mut().unwrap().remove("content");
+    assert!(refusal(&no_content).contains("content"));
+    for place in ["/normalizer/strip_accents", "/model/type", "/normalizer", "/version"] {
+        Tokenizer::from_json(with(place, None).to_string().as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn numbers_must_be_those_of_the_tokens() {
+    for id in
+        [json!(3), json!(7), json!(u32::MAX), json!(u64::MAX), json!(-1), json!(1.5), json!("6")]
+    {
+        refusal(&with("/model/vocab/##b", Some(id)));
+    }
+    // Texts would end with a token that there is not.
+    for id in [json!(7), json!(u32::MAX)] {
+        let special = json!({"id": "[SEP]", "ids": [id], "tokens": ["[SEP]"]});
+        assert!(
+            refusal(&with("/post_processor/special_tokens/[SEP]", Some(special))).contains("none")
+        );
+    }
+    let twice = small().to_string().replace("\"##b\":", "\"a\":");
+    let error = Tokenizer::from_json(twice.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("twice"), "{error}");
+    // The order in the file is not what counts.
+    let swapped =
+        small().to_string().replace("\"a\":5", "\"a\":6").replace("\"##b\":6", "\"##b\":5");
+    let tokenizer = Tokenizer::from_json(swapped.as_bytes()).unwrap();
+    let mut ids = Vec::new();
+    tokenizer.encode_into("ab b", 10, &mut ids);
+    assert_eq!(ids, [2, 6, 5, 1, 3]);
+}
+
+#[test]
+fn broken_files_are_errors() {
+    let whole = small().to_string();
+    assert!(Tokenizer::from_json(b"").is_err());
+    for end in 0..whole.len() {
+        assert!(Tokenizer::from_json(&whole.as_bytes()[..end]).is_err());
+    }
+    for byte in [0, b'"', b'{', b']', b'9', 0xff] {
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone().into_bytes();
+            damaged[at] = byte;
+            if let Ok(tokenizer) = Tokenizer::from_json(&damaged) {
+                tokenizer.encode_into("ab [MASK] é", 16, &mut Vec::new());
+            }
+        }
+    }
+    for depth in [100, 1_000_000] {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let deep = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            assert!(Tokenizer::from_json(deep.as_bytes()).is_err());
+            for place in ["/normalizer", "/model/vocab", "/post_processor", "/unknown"] {
+                let json = with(place, Some(json!("@"))).to_string().replace("\"@\"", &deep);
+                let read = Tokenizer::from_json(json.as_bytes());
+                assert!(read.is_err() || place == "/unknown");
+            }
+        }
+    }
+}
+
+#[test]
+fn odd_settings_are_followed() {
+    let ids = |json: Json, text: &str| {
+        let tokenizer = Tokenizer::from_json(json.to_string().as_bytes()).unwrap();
+        let mut ids = Vec::new();
+        tokenizer.encode_into(text, 16, &mut ids);
+        ids
+    };
+    assert_eq!(ids(with("/model/max_input_chars_per_word", Some(json!(0))), "a"), [2, 1, 3]);
+    assert_eq!(
+        ids(with("/model/max_input_chars_per_word", Some(json!(u64::MAX))), "ab"),
+        [2, 5, 6, 3]
+    );
+    assert_eq!(ids(with("/model/continuing_subword_prefix", Some(json!(""))), "aa"), [2, 5, 5, 3]);
+    let bert = json!({"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]});
+    assert_eq!(ids(with("/post_processor", Some(bert)), "A"), [2, 5, 3]);
+    assert_eq!(ids(with("/normalizer", None), "aA"), [2, 1, 3]);
+}
+
+#[test]
+fn odd_texts_take_no_time() {
+    let json = file(&vocabulary(), &added_tokens(true), Casing::UNCASED);
+    let tokenizer = Tokenizer::from_json(json.as_bytes()).unwrap();
+    let encode = |text: &str, max_tokens| {
+        let mut ids = Vec::new();
+        tokenizer.encode_into(text, max_tokens, &mut ids);
+        ids
+    };
+    let long = 1 << 20;
+    let only_ends = encode("", 512);
+    assert_eq!(only_ends.len(), 2);
+    for nothing in [" ", "\0", "\u{301}", "\u{feff}", "\t \u{3000}"] {
+        assert_eq!(encode(nothing, 512), only_ends);
+        assert_eq!(encode(&nothing.repeat(long / nothing.len()), 512), only_ends);
+    }
+    // With steps that grow with the square these would take hours.
+    for part in ["a", "é", "\u{1d16d}\u{1d165}", "東", "[", "[[MASK", "İ", "!", "\n", "\n ", "<s> "]
+    {
+        let text = part.repeat(long / part.len());
+        assert!(encode(&text, 512).len() <= 512);
+        assert!(encode(&text, usize::MAX).len() >= 3);
+    }
+    let words = format!("{} ", "a".repeat(99)).repeat(long / 100);
+    assert_eq!(encode(&words, usize::MAX).len(), long / 100 * 99 + 2);
+}
