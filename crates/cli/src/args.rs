@@ -1,8 +1,10 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
+mod encoder;
 mod models;
 mod words;
 
+pub(crate) use encoder::{Compare, Embed, Tokenize};
 pub(crate) use models::Pull;
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 
@@ -72,6 +74,9 @@ Examples:
     Select(Select),
     Metadata(Metadata),
     Pull(Pull),
+    Embed(Embed),
+    Compare(Compare),
+    Tokenize(Tokenize),
     /// Compare two files of any formats by their tensors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
@@ -281,6 +286,13 @@ fn bounds(text: &str) -> Result<(f32, f32), String> {
     match text.split_once(',') {
         Some((low, high)) => Ok((number(low)?, number(high)?)),
         None => Err("two numbers with a comma between them are needed".to_owned()),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("a whole number of at least 1 is needed".to_owned()),
     }
 }
 

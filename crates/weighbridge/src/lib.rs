@@ -4,6 +4,7 @@
 //! * [`verify()`] it against every rule of its format;
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
+//! * [`Encoder`]: texts to vectors, and [`embed`] many of them into a file;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
 //! * [`Encoder`]: texts to vectors, with a model of BERT's family;
 //! * [`edit_metadata`] of a file, with the rest as it was;
@@ -25,6 +26,7 @@
 
 pub mod convert;
 mod diff;
+pub mod embed;
 mod metadata;
 pub mod models;
 pub mod quantize;

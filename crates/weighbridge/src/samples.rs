@@ -1,5 +1,9 @@
 //! Small made-up content, for trying things out and for tests: nothing random, nothing fetched.
 
+mod encoder;
+
+pub use encoder::encoder_directory;
+
 use serde_json::json;
 use weighbridge_codec::DType;
 use weighbridge_format::model::{MATRIX, NORMS, Records, SubwordKind, Subwords, Value};

@@ -1,6 +1,6 @@
 //! Verbs for word embeddings, and for metadata.
 
-use super::pair;
+use super::{at_least_one, pair};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -157,11 +157,4 @@ pub(crate) struct Metadata {
     /// Print the metadata, or the report of a change, as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("a whole number of at least 1 is needed".to_owned()),
-    }
 }

@@ -1,9 +1,11 @@
 //! One file a verb.
 
 mod analogy;
+mod compare;
 mod completions;
 mod convert;
 mod diff;
+mod embed;
 mod evaluate;
 mod formats;
 mod inspect;
@@ -15,6 +17,7 @@ mod questions;
 mod quickstart;
 mod select;
 mod similar;
+mod tokenize;
 mod verify;
 
 use crate::args::{Cli, Verb};
@@ -34,6 +37,9 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
         Verb::Select(args) => select::run(&args, options),
         Verb::Metadata(args) => metadata::run(&args, options),
         Verb::Pull(args) => pull::run(&args),
+        Verb::Embed(args) => embed::run(&args),
+        Verb::Compare(args) => compare::run(&args),
+        Verb::Tokenize(args) => tokenize::run(&args),
         Verb::Diff(args) => diff::run(&args),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),

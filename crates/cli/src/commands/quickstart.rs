@@ -108,7 +108,7 @@ fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
         made.push((info.id, path));
     }
     let directory = folder.join("hf-model");
-    for (name, bytes) in samples::model_directory()? {
+    for (name, bytes) in samples::encoder_directory()? {
         let path = directory.join(name);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.and_then(|()| std::fs::write(&path, bytes)).map_err(|e| Error::io(&path, e))?;

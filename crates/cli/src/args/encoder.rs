@@ -1,0 +1,158 @@
+//! Verbs that use a model: texts to vectors, to a similarity, to tokens.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use weighbridge::encoder::{Pooling, Precision, Settings};
+
+/// Give texts their vectors
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Texts are arguments, lines of --input, or lines of standard input. Files named .jsonl or .ndjson,
+and any input with --field, have a JSON object on each line.
+
+Without --output, vectors are printed: as JSON lines, or shortened on a terminal. With it, rows are
+first collected in OUT.partial beside it. A run that was interrupted goes on from there with --resume
+and gives the same file. Rows that can't be kept exactly (i8bin) are measured and reported.
+
+Examples:
+  weighbridge embed --model all-MiniLM-L6-v2/ \"a text\" \"another text\"
+  weighbridge embed --model minilm.weights --input texts.txt --output vectors.npy
+  weighbridge embed --model minilm.weights --input articles.jsonl --field title -o titles.i8bin
+  weighbridge embed --model minilm.weights --input texts.txt -o vectors.npy --resume
+  cut -f 2 table.tsv | weighbridge embed --model minilm.weights --to jsonl | jq -c .vector"
+)]
+pub(crate) struct Embed {
+    #[command(flatten)]
+    pub model: Model,
+    #[arg(value_name = "TEXT", conflicts_with = "input")]
+    pub texts: Vec<String>,
+    /// A file with a text on each line, or JSON lines; - is standard input
+    #[arg(long, short, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Lines are JSON objects, and this member is the text; the others are kept with the rows
+    #[arg(long, value_name = "NAME", conflicts_with = "texts")]
+    pub field: Option<String>,
+    /// What to write; else vectors are printed
+    #[arg(long, short, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// jsonl, npy, i8bin, f32bin, finalfusion, safetensors; else the output's extension says it
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Texts that are read, embedded and kept together; the model's own batches are made of them
+    #[arg(long, value_name = "N", default_value_t = weighbridge::embed::WINDOW, value_parser = super::at_least_one)]
+    pub batch: usize,
+    /// How the vectors of a text's tokens become one; else as the model says
+    #[arg(long, value_enum)]
+    pub pooling: Option<PoolingName>,
+    /// Leave vectors the length they have
+    #[arg(long)]
+    pub no_normalize: bool,
+    /// Only so many of a vector's first values
+    #[arg(long, value_name = "D", value_parser = super::at_least_one)]
+    pub dimensions: Option<usize>,
+    /// Go on with a run that was interrupted
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+    /// Replace bytes that are not UTF-8
+    #[arg(long)]
+    pub lossy: bool,
+    /// Leave out lines that can't be used, and count them
+    #[arg(long)]
+    pub skip_bad: bool,
+    /// Replace existing files, and start over after an interrupted run
+    #[arg(long)]
+    pub force: bool,
+    /// Print vectors as JSON lines, or the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Say how near two texts are: the cosine of the angle between their vectors
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weighbridge compare --model all-MiniLM-L6-v2/ \"a cat sits outside\" \"the cat is in the garden\"
+  weighbridge compare --model minilm.weights \"a text\" \"another one\" --json | jq .cosine")]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    pub model: Model,
+    #[arg(value_name = "A")]
+    pub first: String,
+    #[arg(value_name = "B")]
+    pub second: String,
+    /// How the vectors of a text's tokens become one; else as the model says
+    #[arg(long, value_enum)]
+    pub pooling: Option<PoolingName>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Show the tokens that a model makes of a text
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  weighbridge tokenize --model all-MiniLM-L6-v2/ \"a weighbridge\"
+  weighbridge tokenize --model minilm.weights \"a weighbridge\" --json | jq .ids")]
+pub(crate) struct Tokenize {
+    /// A file or directory with a model, or the name of one
+    #[arg(long, short, value_name = "MODEL")]
+    pub model: String,
+    pub text: String,
+    /// At most so many tokens; else all of them
+    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
+    pub max_tokens: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A model and how it computes.
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    /// A file or directory with a model, or the name of one
+    #[arg(long, short, value_name = "MODEL")]
+    pub model: String,
+    /// Numbers that the model computes with: bf16 and q8 are faster and less exact
+    #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
+    pub precision: PrecisionName,
+    /// At most so many tokens of a text count, its two marks included; else as the model says
+    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
+    pub max_tokens: Option<usize>,
+    /// Threads to use; else all cores
+    #[arg(long, value_name = "N", value_parser = super::at_least_one)]
+    pub threads: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PrecisionName {
+    F32,
+    Bf16,
+    Q8,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PoolingName {
+    Mean,
+    Cls,
+    Max,
+}
+
+impl Model {
+    /// What was asked for, without what only some verbs have.
+    pub(crate) fn settings(&self, pooling: Option<PoolingName>) -> Settings {
+        Settings {
+            precision: match self.precision {
+                PrecisionName::F32 => Precision::F32,
+                PrecisionName::Bf16 => Precision::Bf16,
+                PrecisionName::Q8 => Precision::Q8,
+            },
+            pooling: pooling.map(|pooling| match pooling {
+                PoolingName::Mean => Pooling::Mean,
+                PoolingName::Cls => Pooling::Cls,
+                PoolingName::Max => Pooling::Max,
+            }),
+            max_tokens: self.max_tokens,
+            threads: self.threads,
+            ..Settings::default()
+        }
+    }
+}

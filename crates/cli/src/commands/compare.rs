@@ -1,0 +1,18 @@
+//! `weighbridge compare`: how near two texts are.
+
+use crate::args::Compare;
+use serde_json::json;
+use std::process::ExitCode;
+use weighbridge::{Encoder, Error, embed, models};
+
+pub(super) fn run(args: &Compare) -> Result<ExitCode, Error> {
+    let settings = args.model.settings(args.pooling);
+    let encoder = Encoder::open_with(models::find(&args.model.model)?, &settings)?;
+    let cosine = embed::compare(&encoder, &args.first, &args.second)?;
+    if args.json {
+        let texts = [&args.first, &args.second];
+        super::print(&super::json_line(&json!({"texts": texts, "cosine": cosine})))
+    } else {
+        super::print(&format!("{cosine:.4}\n"))
+    }
+}

@@ -1,0 +1,31 @@
+//! `weighbridge tokenize`: the tokens that a model makes of a text.
+
+use crate::args::Tokenize;
+use crate::render::{Table, safe};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::process::ExitCode;
+use weighbridge::encoder::Tokenizer;
+use weighbridge::{Error, models};
+
+#[derive(Serialize)]
+struct Tokens<'a> {
+    ids: Vec<u32>,
+    tokens: Vec<Cow<'a, str>>,
+}
+
+pub(super) fn run(args: &Tokenize) -> Result<ExitCode, Error> {
+    // The weights are not needed.
+    let tokenizer = Tokenizer::of(&weighbridge::open(models::find(&args.model)?)?)?;
+    let mut ids = Vec::new();
+    tokenizer.encode_into(&args.text, args.max_tokens.unwrap_or(usize::MAX), &mut ids);
+    let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap_or_default()).collect();
+    if args.json {
+        return super::print(&super::json_line(&Tokens { ids, tokens }));
+    }
+    let mut table = Table::new(&[">id", "token"]);
+    for (id, token) in ids.iter().zip(&tokens) {
+        table.row(vec![id.to_string(), safe(token)]);
+    }
+    super::print(&table.rows())
+}

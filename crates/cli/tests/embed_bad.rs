@@ -1,0 +1,279 @@
+//! `embed` with bad input, bad luck, and going on after it.
+
+use serde_json::Value as Json;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
+    command.args(["embed", "--model", "model"]).args(arguments);
+    command.current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    program(folder, arguments).output().expect("the program starts")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder with a small model in `model`.
+fn samples() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in weighbridge::samples::encoder_directory().unwrap() {
+        let file = folder.path().join("model").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    }
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = folder.read_dir().unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut list: Vec<_> = entries.filter(|name| name != "model").collect();
+    list.sort();
+    list
+}
+
+#[test]
+fn odd_texts_have_vectors() {
+    let folder = samples();
+    let at = folder.path();
+    let odd =
+        ["", "   ", "\t", "a\0b", "\u{fffd}\u{200b}", &"x".repeat(1 << 20), &"a ".repeat(1 << 19)];
+    std::fs::write(at.join("odd.txt"), odd.join("\n")).unwrap();
+    let output = run(at, &["--input", "odd.txt", "--output", "odd.npy"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let rows = weighbridge::open(at.join("odd.npy")).unwrap();
+    assert_eq!(rows.tensors[0].shape, [7, 32]);
+    assert!(rows.tensors[0].values_f32(0, 7 * 32).iter().all(|v| v.is_finite()));
+    // No texts are no vectors.
+    std::fs::write(at.join("none.txt"), "").unwrap();
+    let output = run(at, &["--input", "none.txt"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(run(at, &["--input", "none.txt", "--output", "none.npy"]).status.success());
+    assert_eq!(weighbridge::open(at.join("none.npy")).unwrap().tensors[0].shape, [0, 32]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_placed() {
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("bad.txt"), b"fine\nalso fine\nbad \xC3( here\nfine\n").unwrap();
+    let output = run(at, &["--input", "bad.txt", "--output", "bad.npy"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = err(&output);
+    assert!(
+        said.contains("bad.txt: line 3: not UTF-8: byte 0xc3 at offset 19 of the file"),
+        "{said}"
+    );
+    assert!(said.contains("--lossy"), "{said}");
+    assert_eq!(names(at), ["bad.txt"]);
+    let output = run(at, &["--input", "bad.txt", "--lossy"]);
+    assert!(out(&output).contains("\"bad \u{fffd}( here\""), "{}", err(&output));
+    let output = run(at, &["--input", "bad.txt", "--skip-bad"]);
+    assert_eq!(out(&output).lines().count(), 3);
+    assert!(err(&output).contains("skipped: line 3: not UTF-8"), "{}", err(&output));
+}
+
+#[test]
+fn a_line_without_end_is_an_error() {
+    let folder = samples();
+    let at = folder.path();
+    let mut file = std::fs::File::create(at.join("long.txt")).unwrap();
+    for _ in 0..17 {
+        file.write_all(&vec![b'x'; 1 << 20]).unwrap();
+    }
+    file.write_all(b"\nshort\n").unwrap();
+    let output = run(at, &["--input", "long.txt"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(err(&output).contains("line 1: it is longer than 16 MiB"), "{}", err(&output));
+    let output = run(at, &["--input", "long.txt", "--skip-bad"]);
+    assert_eq!(out(&output).lines().count(), 1);
+}
+
+#[test]
+fn one_bad_line_of_very_many_is_named() {
+    let folder = samples();
+    let at = folder.path();
+    let mut text: String =
+        (0..100_000).map(|i| format!("{{\"text\": \"t {}\"}}\n", i % 10)).collect();
+    let place = text.match_indices('\n').nth(56_788).unwrap().0 + 1;
+    text.replace_range(place..=place, "<");
+    std::fs::write(at.join("many.jsonl"), &text).unwrap();
+    let arguments = ["--input", "many.jsonl", "--output", "many.npy", "--dimensions", "2"];
+    let output = run(at, &arguments);
+    assert_eq!(output.status.code(), Some(3));
+    let said = err(&output);
+    assert!(
+        said.contains("many.jsonl: line 56790: not JSON: expected value at column 1"),
+        "{said}"
+    );
+    assert!(said.contains("56,320 finished rows are kept in many.npy.partial"), "{said}");
+    assert!(said.contains("--skip-bad"), "{said}");
+    // The work before it is not lost.
+    let output = run(at, &[&arguments[..], &["--resume", "--skip-bad", "--json"]].concat());
+    assert!(output.status.success(), "{}", err(&output));
+    let report: Json = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(report["rows"], 99_999);
+    assert_eq!(report["resumed"], 56_320);
+    assert_eq!(report["skipped"], 1);
+    assert_eq!(names(at), ["many.jsonl", "many.npy"]);
+}
+
+#[test]
+fn a_model_that_was_cut_short_is_refused() {
+    let folder = samples();
+    let at = folder.path();
+    for file in ["model/model.safetensors", "model/vocab.txt", "model/config.json"] {
+        let whole = std::fs::read(at.join(file)).unwrap();
+        std::fs::write(at.join(file), &whole[..whole.len() / 2]).unwrap();
+        let output = run(at, &["a truck", "--output", "out.npy"]);
+        // A shorter list of words may be another one.
+        if file != "model/vocab.txt" {
+            assert_eq!(output.status.code(), Some(3), "{file}: {}", err(&output));
+            assert!(err(&output).starts_with("error"), "{}", err(&output));
+            assert_eq!(names(at), <[&str; 0]>::default());
+        }
+        std::fs::write(at.join(file), &whole).unwrap();
+    }
+}
+
+/// Lines that take some time, all different.
+fn many_lines(count: usize) -> String {
+    (0..count).map(|i| format!("truck number {i} is on the road to town {}\n", i * 7)).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on_and_gives_the_same_file() {
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("in.txt"), many_lines(30_000)).unwrap();
+    let common = ["--input", "in.txt", "--batch", "256"];
+    for (name, beside) in [("v.npy", ""), ("v.jsonl", ""), ("v.i8bin", "meta.json")] {
+        let whole = at.join("whole");
+        std::fs::create_dir(&whole).unwrap();
+        let path = format!("whole/{name}");
+        assert!(run(at, &[&common[..], &["-o", &path]].concat()).status.success());
+
+        let arguments = [&common[..], &["-o", name]].concat();
+        let mut child = program(at, &arguments).stderr(Stdio::null()).spawn().unwrap();
+        let journal = at.join(format!("{name}.partial"));
+        let began = Instant::now();
+        while std::fs::metadata(&journal).map_or(0, |m| m.len()) < 4 * 32 * 2000 {
+            assert!(began.elapsed() < Duration::from_secs(120), "nothing happens");
+            assert!(child.try_wait().unwrap().is_none(), "it ended too soon");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!at.join(name).exists());
+
+        let again = run(at, &arguments);
+        assert_eq!(again.status.code(), Some(2));
+        assert!(err(&again).contains("--resume goes on with it, --force starts over"));
+        let other = run(at, &[&arguments[..], &["--resume", "--no-normalize"]].concat());
+        assert_eq!(other.status.code(), Some(2));
+        let resumed = run(at, &[&arguments[..], &["--resume", "--json"]].concat());
+        assert!(resumed.status.success(), "{}", err(&resumed));
+        let report: Json = serde_json::from_str(&out(&resumed)).unwrap();
+        assert!(report["resumed"].as_u64().unwrap() >= 1792, "{report}");
+        let same = |name: &str| {
+            assert!(
+                std::fs::read(at.join(name)).unwrap() == std::fs::read(whole.join(name)).unwrap()
+            );
+            std::fs::remove_file(at.join(name)).unwrap();
+        };
+        same(name);
+        if !beside.is_empty() {
+            same(beside);
+        }
+        std::fs::remove_dir_all(&whole).unwrap();
+        assert_eq!(names(at), ["in.txt"]);
+    }
+}
+
+/// The system refuses to make files longer: what a full disk looks like to a program.
+#[cfg(unix)]
+fn limited(folder: &Path, blocks: u32, arguments: &str) -> Output {
+    let program = env!("CARGO_BIN_EXE_weighbridge");
+    let script =
+        format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} embed --model model {arguments}");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).current_dir(folder).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_a_journal_and_no_file() {
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("in.txt"), many_lines(2000)).unwrap();
+    assert!(run(at, &["--input", "in.txt", "-o", "whole.npy"]).status.success());
+    // Full while rows are collected (2000 rows have 250 KiB), and while the file is written.
+    for (blocks, options) in [(150, "--to npy"), (200, "--to npy"), (300, "--to jsonl")] {
+        let output = limited(at, blocks, &format!("--input in.txt -o out.npy {options}"));
+        assert_eq!(output.status.code(), Some(4), "{}", err(&output));
+        assert!(err(&output).contains("finished rows are kept"), "{}", err(&output));
+        let left = [
+            "in.txt",
+            "out.npy.partial",
+            "out.npy.partial.json",
+            "out.npy.partial.records",
+            "whole.npy",
+        ];
+        let mut found = names(at);
+        found.retain(|name| !name.ends_with(".document"));
+        assert_eq!(found, left);
+        let output = run(at, &["--input", "in.txt", "-o", "out.npy", "--resume"]);
+        assert!(output.status.success(), "{}", err(&output));
+        assert!(
+            std::fs::read(at.join("out.npy")).unwrap()
+                == std::fs::read(at.join("whole.npy")).unwrap()
+        );
+        std::fs::remove_file(at.join("out.npy")).unwrap();
+        assert_eq!(names(at), ["in.txt", "whole.npy"]);
+    }
+    if Path::new("/dev/full").exists() {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = program(at, &["--input", "in.txt"]).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{}", err(&output));
+        assert!(err(&output).contains("standard output"), "{}", err(&output));
+    }
+}
+
+#[test]
+fn texts_that_are_there_twice_are_no_words_but_vectors() {
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("in.txt"), "a truck\na lorry\na truck\n").unwrap();
+    let output = run(at, &["--input", "in.txt", "-o", "out", "--to", "finalfusion"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = err(&output);
+    assert!(said.contains("\"a truck\", is the same as") && said.contains("--resume"), "{said}");
+    let output = run(at, &["--input", "in.txt", "-o", "out", "--to", "npy", "--resume", "--json"]);
+    let report: Json = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(report["resumed"], 3, "{}", err(&output));
+    assert_eq!(names(at), ["in.txt", "out"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_went_away_ends_it() {
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("in.txt"), many_lines(20_000)).unwrap();
+    let mut child = program(at, &["--input", "in.txt"]).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}
