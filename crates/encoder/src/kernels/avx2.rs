@@ -71,10 +71,10 @@ pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut
 pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32], c_row: usize) {
     let mut acc = [[_mm256_setzero_si256(); 2]; N];
     let mut step = |rows: &[*const i32; N], at: usize| {
-        let line = tile.lines[at].0.as_ptr().cast::<__m256i>();
+        let line = tile.lines[at].as_ptr().cast::<__m256i>();
         // SAFETY: a line is two registers, and there is a pair for it in each of the rows.
         unsafe {
-            let (left, right) = (_mm256_load_si256(line), _mm256_load_si256(line.add(1)));
+            let (left, right) = (_mm256_loadu_si256(line), _mm256_loadu_si256(line.add(1)));
             for (row, acc) in rows.iter().zip(&mut acc) {
                 let pair = _mm256_set1_epi32(row.add(at).read_unaligned());
                 acc[0] = _mm256_add_epi32(acc[0], _mm256_madd_epi16(pair, left));

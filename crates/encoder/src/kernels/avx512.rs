@@ -69,7 +69,7 @@ macro_rules! pair_tile {
             let mut step = |rows: &[*const i32; N], at: usize| {
                 // SAFETY: a line is one register, and there is a pair for it in each of the rows.
                 unsafe {
-                    let line = _mm512_load_si512(tile.lines[at].0.as_ptr().cast());
+                    let line = _mm512_loadu_si512(tile.lines[at].as_ptr().cast());
                     for (row, acc) in rows.iter().zip(&mut acc) {
                         let pair = _mm512_set1_epi32(row.add(at).read_unaligned());
                         *acc = $add(*acc, pair, line);

@@ -7,7 +7,7 @@
 use super::lanes::{extent, round_bytes};
 use super::matrix::{Activation, MOST_ROWS, Start};
 use super::rounded::{self, Onto, Tiles};
-use super::{LEVEL, Level, Line, PANEL, by_rows};
+use super::{LEVEL, Level, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -15,6 +15,11 @@ use std::ops::Range;
 pub(super) const BLOCK: usize = 32;
 /// Lines of four values a column that make up a block.
 pub(super) const LINES: usize = BLOCK / 4;
+
+/// Sixteen values on a cache line of their own.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line<T>(pub [T; PANEL]);
 
 /// A block of every column of a panel.
 #[derive(Clone, Copy, Debug)]

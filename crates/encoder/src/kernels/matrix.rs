@@ -5,7 +5,7 @@
 //! neighbours.
 
 use super::lanes::{gelu, gelu_tanh, relu};
-use super::{LEVEL, Level, Line, PANEL, by_rows, values};
+use super::{LEVEL, Level, Lines, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -103,7 +103,7 @@ impl Activation {
 /// A matrix of `columns x depth` values (a row for each output, as in model files), packed.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    lines: Vec<Line<f32>>,
+    lines: Lines<f32>,
     depth: usize,
     columns: usize,
 }
@@ -111,21 +111,21 @@ pub(crate) struct Packed {
 impl Packed {
     /// Room for a matrix whose panels are then filled.
     pub(crate) fn new(columns: usize, depth: usize) -> Packed {
-        let lines = vec![Line([0.0; PANEL]); columns.div_ceil(PANEL) * depth];
+        let lines = Lines::new(0.0, columns.div_ceil(PANEL) * depth);
         Packed { lines, depth, columns }
     }
 
     /// The panels, each with the number of its first column.
     pub(crate) fn panels_mut(
         &mut self,
-    ) -> impl IndexedParallelIterator<Item = (usize, &mut [Line<f32>])> {
-        let panels = self.lines.par_chunks_mut(self.depth.max(1)).enumerate();
+    ) -> impl IndexedParallelIterator<Item = (usize, &mut [f32])> {
+        let panels = self.lines.values_mut().par_chunks_mut(self.depth.max(1) * PANEL).enumerate();
         panels.map(|(p, lines)| (p * PANEL, lines))
     }
 
     pub(crate) fn panels(&self) -> Panels<'_> {
         Panels {
-            data: values(&self.lines),
+            data: self.lines.values(),
             depth: self.depth,
             columns: self.columns,
             row: PANEL,
@@ -135,12 +135,12 @@ impl Packed {
 }
 
 /// Puts rows (outputs) of a matrix into a panel.
-pub(crate) fn pack(rows: &[f32], depth: usize, panel: &mut [Line<f32>]) {
+pub(crate) fn pack(rows: &[f32], depth: usize, panel: &mut [f32]) {
     // Short stretches, so that the lines that are written stay near.
-    for (at, lines) in panel.chunks_mut(16).enumerate() {
+    for (at, lines) in panel.as_chunks_mut::<PANEL>().0.chunks_mut(16).enumerate() {
         for (column, row) in rows.chunks_exact(depth).enumerate() {
             for (line, &value) in lines.iter_mut().zip(&row[at * 16..]) {
-                line.0[column] = value;
+                line[column] = value;
             }
         }
     }

@@ -19,6 +19,7 @@ mod rounded;
 mod tests;
 mod vector;
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Columns that are computed together: a panel. Packed weights lie panel by panel.
@@ -72,17 +73,29 @@ macro_rules! by_rows {
 }
 use by_rows;
 
-/// Sixteen values on a cache line of their own. Panels are made of these, so that no load of the
-/// kernels touches two lines.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Line<T>(pub [T; PANEL]);
+/// Lines of sixteen values that begin with cache lines, so that no load of the kernels touches two.
+/// The memory comes zeroed from the system and is touched first by whoever fills it.
+#[derive(Debug)]
+pub(crate) struct Lines<T> {
+    memory: Vec<T>,
+    values: Range<usize>,
+}
 
-/// The values of lines, one behind the other.
-pub(crate) fn values<T>(lines: &[Line<T>]) -> &[T] {
-    // SAFETY: a line is sixteen values and nothing else: 64 bytes, for values of four.
-    const { assert!(size_of::<Line<T>>() == PANEL * size_of::<T>()) };
-    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * PANEL) }
+impl<T: Clone> Lines<T> {
+    pub(crate) fn new(zero: T, count: usize) -> Lines<T> {
+        let memory = vec![zero; (count + 1) * PANEL];
+        let start = memory.as_ptr().align_offset(64).min(PANEL);
+        Lines { memory, values: start..start + count * PANEL }
+    }
+
+    /// The values of all lines, one behind the other.
+    pub(crate) fn values(&self) -> &[T] {
+        &self.memory[self.values.clone()]
+    }
+
+    pub(crate) fn values_mut(&mut self) -> &mut [T] {
+        &mut self.memory[self.values.clone()]
+    }
 }
 
 /// One step of a sum of products, fused (rounded once) where the target has that. Without an

@@ -9,7 +9,7 @@
 use super::lanes::{extent, round};
 use super::matrix::{Activation, MOST_ROWS, Start};
 use super::rounded::{self, Onto, Tiles};
-use super::{BF16, LEVEL, Level, Line, PANEL, by_rows};
+use super::{BF16, LEVEL, Level, Lines, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use std::ops::Range;
 const LARGEST: f32 = 4095.0;
 
 /// Two values of each column.
-pub(crate) type Pairs = Line<[i16; 2]>;
+pub(crate) type Pairs = [[i16; 2]; PANEL];
 
 /// What the 16 bits are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Kind {
 /// A matrix of `columns x depth` values, packed.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    lines: Vec<Pairs>,
+    lines: Lines<[i16; 2]>,
     /// One for every column of the panels.
     scales: Vec<f32>,
     /// Pairs of values in a column.
@@ -43,17 +43,24 @@ impl Packed {
     /// Room for a matrix whose panels are then filled.
     pub(crate) fn new(columns: usize, depth: usize, kind: Kind) -> Packed {
         let (panels, pairs) = (columns.div_ceil(PANEL), depth.div_ceil(2));
-        let lines = vec![Line([[0; 2]; PANEL]); panels * pairs];
+        let lines = Lines::new([0; 2], panels * pairs);
         Packed { lines, scales: vec![1.0; panels * PANEL], pairs, columns, kind }
+    }
+
+    fn panel(&self, panel: usize) -> &[Pairs] {
+        &self.lines.values().as_chunks().0[panel * self.pairs..][..self.pairs]
     }
 
     /// The panels, each with the number of its first column.
     pub(crate) fn panels_mut(&mut self) -> impl IndexedParallelIterator<Item = (usize, Panel<'_>)> {
         let (kind, pairs) = (self.kind, self.pairs.max(1));
-        let lines = self.lines.par_chunks_mut(pairs);
+        let lines = self.lines.values_mut().par_chunks_mut(pairs * PANEL);
         let scales = self.scales.par_chunks_mut(PANEL);
         let panels = lines.zip(scales).enumerate();
-        panels.map(move |(p, (lines, scales))| (p * PANEL, Panel { lines, scales, kind }))
+        panels.map(move |(p, (lines, scales))| {
+            let lines = lines.as_chunks_mut().0;
+            (p * PANEL, Panel { lines, scales, kind })
+        })
     }
 }
 
@@ -85,7 +92,7 @@ impl Panel<'_> {
             for (column, codes) in codes.chunks_exact(width).enumerate() {
                 let pairs = codes[at * 32..].as_chunks::<2>().0;
                 for (line, pair) in lines.iter_mut().zip(pairs) {
-                    line.0[column] = *pair;
+                    line[column] = *pair;
                 }
             }
         }
@@ -153,7 +160,7 @@ impl Rows {
         let tile = Tile {
             a: &self.values,
             row_scales: &self.scales,
-            lines: &b.lines[..b.pairs],
+            lines: b.panel(0),
             column_scales: b.scales.first_chunk().expect("one panel"),
             onto: Onto { bias: &[0.0; PANEL], there: false, ahead: &[] },
             kind: b.kind,
@@ -186,7 +193,7 @@ struct Both<'a> {
 
 impl Tiles for Both<'_> {
     fn memory(&self, panel: usize) -> &[u8] {
-        rounded::bytes(&self.b.lines[panel * self.b.pairs..][..self.b.pairs])
+        rounded::bytes(self.b.panel(panel))
     }
 
     fn tile(&self, rows: Range<usize>, panel: usize, onto: Onto, c: &mut [f32], c_row: usize) {
@@ -196,7 +203,7 @@ impl Tiles for Both<'_> {
         let tile = Tile {
             a: &a.values[rows.start * a.width..][..n * a.width],
             row_scales: &a.scales[rows][..n],
-            lines: &b.lines[panel * b.pairs..][..b.pairs],
+            lines: b.panel(panel),
             column_scales: b.scales[panel * PANEL..].first_chunk().expect("whole panels"),
             onto,
             kind: b.kind,
@@ -253,7 +260,7 @@ pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_row: usize) {
         let mut sums = [0i32; PANEL];
         for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
             let [x, y] = left.map(i32::from);
-            for (sum, right) in sums.iter_mut().zip(&line.0) {
+            for (sum, right) in sums.iter_mut().zip(line) {
                 *sum += x * i32::from(right[0]) + y * i32::from(right[1]);
             }
         }
@@ -272,7 +279,7 @@ pub(super) fn plain_bf16(tile: Tile, c: &mut [f32], c_row: usize) {
         let mut sums = [0f32; PANEL];
         for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
             let [x, y] = left.map(wide);
-            for (sum, right) in sums.iter_mut().zip(&line.0) {
+            for (sum, right) in sums.iter_mut().zip(line) {
                 *sum = super::step(x, wide(right[0]), super::step(y, wide(right[1]), *sum));
             }
         }
