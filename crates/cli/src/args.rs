@@ -264,6 +264,9 @@ pub(crate) struct Quickstart {
     /// Where to put the samples
     #[arg(default_value = "quickstart")]
     pub folder: PathBuf,
+    /// Use nothing but what is in the program: no model is looked for or fetched
+    #[arg(long)]
+    pub offline: bool,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -20,7 +20,7 @@ fn err(output: &Output) -> String {
 /// A folder in which `quickstart` was run.
 fn samples() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let output = run(folder.path(), &["quickstart", "."]);
+    let output = run(folder.path(), &["quickstart", ".", "--offline"]);
     assert!(output.status.success(), "{}", err(&output));
     assert!(out(&output).contains("are identical"));
     folder

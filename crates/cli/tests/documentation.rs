@@ -75,7 +75,7 @@ fn commands_print_what_the_pages_show() {
         let text =
             std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
         let folder = tempfile::tempdir().unwrap();
-        shell(folder.path(), "weighbridge quickstart");
+        shell(folder.path(), "weighbridge quickstart --offline");
         for (command, expected) in steps(&text) {
             assert!(command.starts_with("weighbridge "), "{}: {command}", page.display());
             let found = shell(folder.path(), &command);

@@ -48,7 +48,7 @@ fn object(folder: &Path, arguments: &[&str]) -> Json {
 /// A folder in which `quickstart` was run, and `plain.fifu` with the same words but no subwords.
 fn samples() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let output = run(folder.path(), &["quickstart", "."]);
+    let output = run(folder.path(), &["quickstart", ".", "--offline"]);
     assert!(output.status.success(), "{}", err(&output));
     let sample = weighbridge::samples::word_embeddings();
     let plan = weighbridge::find("finalfusion").unwrap().plan(&sample, &Default::default());

@@ -59,7 +59,7 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
         return Err(Error::refused(format!("{} is a folder", path.display()), "name a file"));
     }
     let input = BufReader::with_capacity(1 << 16, file);
-    let bytes = meta.is_file().then(|| meta.len());
+    let bytes = meta.is_file().then_some(meta.len());
     Ok((Texts::new(&path.display().to_string(), input, &reading), bytes))
 }
 

@@ -1,5 +1,7 @@
 //! `weighbridge quickstart`: a sample of each format, and what can be done with them.
 
+mod texts;
+
 use super::print;
 use crate::args::Quickstart;
 use crate::render::{BOLD, DIM, styled};
@@ -64,6 +66,8 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
         step(&["analogy", &text(words), "man", "king", "woman", "-k", "1"])?;
     }
 
+    texts::run(folder, &directory, args.offline)?;
+
     say("Nothing is lost silently")?;
     step(&[
         "convert",
@@ -79,7 +83,8 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
         "  weighbridge formats\n  weighbridge inspect {} --stats --values\n  weighbridge inspect {} --bytes\n  \
          weighbridge convert YOUR-MODEL-DIRECTORY/ model.weights\n  \
          weighbridge quantize YOUR-MODEL-DIRECTORY/ model.mcf --method k4\n  weighbridge verify YOUR-FILES\n  \
-         weighbridge similar YOUR-WORDS.fifu\n",
+         weighbridge similar YOUR-WORDS.fifu\n  \
+         weighbridge embed --model YOUR-MODEL-DIRECTORY/ --input TEXTS.txt --output vectors.npy\n",
         model.display(),
         damaged.display()
     ))
