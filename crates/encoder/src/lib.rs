@@ -14,6 +14,6 @@ mod settings;
 pub mod tokenizer;
 
 pub use encoder::Encoder;
-pub use settings::{Pooling, Precision, Settings};
+pub use settings::{Pooling, Precision, Settings, token_limit};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;

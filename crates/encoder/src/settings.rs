@@ -56,6 +56,11 @@ pub struct Settings {
     pub threads: Option<usize>,
 }
 
+/// How many tokens of a text a model takes, its two marks included, where its files say it.
+pub fn token_limit(container: &Container) -> Option<usize> {
+    container.text("max_seq_length").and_then(|text| text.parse().ok())
+}
+
 /// What is done with the vectors of the tokens, and how many tokens there may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
@@ -78,7 +83,7 @@ impl Outcome {
             (None, None) => Pooling::Mean,
         };
         let normalize = settings.normalize.unwrap_or(container.text("normalize") != Some("false"));
-        let own = container.text("max_seq_length").and_then(|t| t.parse().ok());
+        let own = token_limit(container);
         let max_tokens =
             settings.max_tokens.or(own.filter(|n| *n <= positions)).unwrap_or(positions);
         if max_tokens > positions {

@@ -97,7 +97,7 @@ pub(crate) struct Tokenize {
     #[arg(long, short, value_name = "MODEL")]
     pub model: String,
     pub text: String,
-    /// At most so many tokens; else all of them
+    /// At most so many tokens, the two marks included; else as the model says
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     pub max_tokens: Option<usize>,
     /// Print one JSON object

@@ -5,7 +5,7 @@ use crate::render::{Table, safe};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::process::ExitCode;
-use weighbridge::encoder::Tokenizer;
+use weighbridge::encoder::{Tokenizer, token_limit};
 use weighbridge::{Error, models};
 
 #[derive(Serialize)]
@@ -16,9 +16,11 @@ struct Tokens<'a> {
 
 pub(super) fn run(args: &Tokenize) -> Result<ExitCode, Error> {
     // The weights are not needed.
-    let tokenizer = Tokenizer::of(&weighbridge::open(models::find(&args.model)?)?)?;
+    let container = weighbridge::open(models::find(&args.model)?)?;
+    let tokenizer = Tokenizer::of(&container)?;
+    let limit = args.max_tokens.or_else(|| token_limit(&container)).unwrap_or(usize::MAX);
     let mut ids = Vec::new();
-    tokenizer.encode_into(&args.text, args.max_tokens.unwrap_or(usize::MAX), &mut ids);
+    tokenizer.encode_into(&args.text, limit, &mut ids);
     let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap_or_default()).collect();
     if args.json {
         return super::print(&super::json_line(&Tokens { ids, tokens }));
