@@ -158,7 +158,7 @@ impl Encoder {
         let threads = rayon::current_num_threads();
         let batches = batches(ids.len(), texts, threads);
         // With too few batches for all threads, these share the work inside each.
-        let threads = if batches.len() < threads { threads } else { 1 };
+        let team = if batches.len() < threads { self.model.team_size(threads) } else { 1 };
         let mut work = Vec::new();
         let mut rest = &mut vectors[..];
         for batch in batches {
@@ -167,34 +167,46 @@ impl Encoder {
             rest = more;
         }
         let run = |(texts, vectors): (&[Range<usize>], &mut [f32])| {
-            let mut scratch = self.spare.lock().ok().and_then(|mut s| s.pop()).unwrap_or_default();
-            self.batch(ids, texts, threads, &mut scratch, vectors);
+            let mut scratches = self.scratches(team);
+            self.batch(ids, texts, &mut scratches, vectors);
             if let Ok(mut spare) = self.spare.lock() {
-                spare.push(scratch);
+                spare.append(&mut scratches);
             }
         };
-        match threads {
+        match team {
             1 => work.into_par_iter().for_each(run),
             _ => work.into_iter().for_each(run),
         }
         vectors
     }
 
+    /// Memory for so many threads, used again where there is some.
+    fn scratches(&self, count: usize) -> Vec<Scratch> {
+        let mut scratches = match self.spare.lock() {
+            Ok(mut spare) => {
+                let keep = spare.len().saturating_sub(count);
+                spare.split_off(keep)
+            }
+            Err(_) => Vec::new(),
+        };
+        scratches.resize_with(count, Scratch::default);
+        scratches
+    }
+
     fn batch(
         &self,
         ids: &[u32],
         texts: &[Range<usize>],
-        threads: usize,
-        scratch: &mut Scratch,
+        scratches: &mut [Scratch],
         vectors: &mut [f32],
     ) {
         let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return };
         let places: Vec<_> =
             texts.iter().map(|t| t.start - first.start..t.end - first.start).collect();
-        self.model.run(&ids[first.start..last.end], &places, threads, scratch);
+        self.model.run(&ids[first.start..last.end], &places, scratches);
         let hidden = self.model.config.hidden;
         for (place, vector) in places.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
-            let rows = &scratch.hidden[place.start * hidden..place.end * hidden];
+            let rows = &scratches[0].hidden[place.start * hidden..place.end * hidden];
             pool(rows, hidden, self.outcome.pooling, vector);
             if self.outcome.normalize {
                 let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();

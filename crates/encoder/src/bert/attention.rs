@@ -4,7 +4,6 @@ use super::config::Config;
 use crate::kernels::PANEL;
 use crate::kernels::lanes::softmax;
 use crate::kernels::matrix::{Activation, Left, MOST_ROWS, Panels, Start, multiply};
-use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -24,9 +23,9 @@ thread_local! {
 /// Rows of queries that are taken through keys and values together.
 const QUERIES: usize = 8 * MOST_ROWS;
 
-/// The attention of one text. `qkv` has a row for each token with its query, key and value (and a
-/// panel's width behind the last row); `out` has a row for each of the tokens `rows`.
-fn rows_of_text(config: &Config, qkv: &[f32], tokens: usize, rows: Range<usize>, out: &mut [f32]) {
+/// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
+/// value (and a panel's width behind the last row); `out` has a row for each token.
+fn attend_text(config: &Config, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
     let (hidden, head) = (config.hidden, config.head());
     let width = tokens.next_multiple_of(PANEL);
     #[allow(clippy::cast_precision_loss)]
@@ -34,7 +33,7 @@ fn rows_of_text(config: &Config, qkv: &[f32], tokens: usize, rows: Range<usize>,
     ROOM.with_borrow_mut(|room| {
         room.keys.resize(width * head, 0.0);
         room.scores.resize(QUERIES * width, 0.0);
-        for h in 0..config.heads {
+        for h in heads {
             let column = h * head;
             pack_keys(&qkv[hidden + column..], 3 * hidden, head, tokens, &mut room.keys);
             let keys = Panels {
@@ -51,9 +50,9 @@ fn rows_of_text(config: &Config, qkv: &[f32], tokens: usize, rows: Range<usize>,
                 row: 3 * hidden,
                 panel: PANEL,
             };
-            let mut first = rows.start;
-            while first < rows.end {
-                let n = QUERIES.min(rows.end - first);
+            let mut first = 0;
+            while first < tokens {
+                let n = QUERIES.min(tokens - first);
                 let queries = &qkv[first * 3 * hidden + column..];
                 let scores = &mut room.scores[..n * width];
                 let plain = Activation::None;
@@ -64,7 +63,7 @@ fn rows_of_text(config: &Config, qkv: &[f32], tokens: usize, rows: Range<usize>,
                     scores[tokens..].fill(f32::NEG_INFINITY);
                     *factor = 1.0 / softmax(scores, scale);
                 }
-                let out = &mut out[(first - rows.start) * hidden + column..];
+                let out = &mut out[first * hidden + column..];
                 let scores = Left { data: scores, row: width, rows: n };
                 multiply(scores, values, Start::Zero, plain, out, hidden);
                 for (row, factor) in out.chunks_mut(hidden).zip(&factors[..n]) {
@@ -91,27 +90,18 @@ fn pack_keys(keys: &[f32], key_row: usize, head: usize, tokens: usize, panels: &
     }
 }
 
-/// The attention of texts that lie one behind the other.
+/// The attention of some heads in texts that lie one behind the other.
 pub(super) fn attend(
     config: &Config,
     qkv: &[f32],
     texts: &[Range<usize>],
+    heads: Range<usize>,
     out: &mut [f32],
-    threads: usize,
 ) {
     let hidden = config.hidden;
     for text in texts {
         let qkv = &qkv[text.start * 3 * hidden..];
         let out = &mut out[text.start * hidden..text.end * hidden];
-        let tokens = text.len();
-        let share = tokens.div_ceil(threads).max(1);
-        if threads == 1 {
-            rows_of_text(config, qkv, tokens, 0..tokens, out);
-        } else {
-            out.par_chunks_mut(share * hidden).enumerate().for_each(|(i, out)| {
-                let rows = i * share..tokens.min((i + 1) * share);
-                rows_of_text(config, qkv, tokens, rows, out);
-            });
-        }
+        attend_text(config, qkv, text.len(), heads.clone(), out);
     }
 }

@@ -1,15 +1,12 @@
 //! A product with a matrix of the model, plus its bias.
 
-use crate::kernels::matrix::{self, Activation, Left, Packed, Start, rows_at_once};
+use crate::kernels::matrix::{self, Activation, Left, Packed, Start};
 use crate::kernels::pairs::{self, Kind};
 use crate::kernels::{BF16, LEVEL, Level, PANEL, bytes};
 use crate::settings::Precision;
 use rayon::prelude::*;
 use std::ops::Range;
 use weighbridge_format::Tensor;
-
-/// With so many rows a thread they are shared out; with fewer, the columns.
-const ENOUGH_ROWS: usize = 24;
 
 #[derive(Debug)]
 pub(crate) struct Linear {
@@ -96,98 +93,64 @@ impl Linear {
         Linear { weights, bias, depth, columns }
     }
 
-    /// `c = activation(a * weights + bias)`, or `c += a * weights + bias`. Rows lie one behind the
-    /// other; so many threads share the work.
+    /// `c = activation(a * weights + bias)`, or `c += a * weights + bias`, for the columns of some
+    /// panels. Rows of both lie one behind the other.
     pub(crate) fn apply(
         &self,
         a: &[f32],
+        panels: Range<usize>,
         c: &mut [f32],
         into: Into,
         activation: Activation,
-        threads: usize,
         rounded: &mut Rounded,
     ) {
-        let rows = a.len() / self.depth;
         match &self.weights {
             Weights::F32(_) => {}
             Weights::Pairs(packed) => rounded.pairs.take(a, self.depth, packed.kind),
             Weights::Bytes(_) => rounded.bytes.take(a, self.depth),
         }
-        let left = (a, &*rounded);
+        self.again(a, panels, c, into, activation, rounded);
+    }
+
+    /// The same for other panels right after that.
+    pub(crate) fn again(
+        &self,
+        a: &[f32],
+        panels: Range<usize>,
+        c: &mut [f32],
+        into: Into,
+        activation: Activation,
+        rounded: &Rounded,
+    ) {
+        if panels.is_empty() || a.is_empty() {
+            return;
+        }
+        let rows = a.len() / self.depth;
+        let first = panels.start * PANEL;
         let start = match into {
-            Into::Place => Start::Bias(&self.bias),
-            Into::Sum => Start::BiasAndThere(&self.bias),
+            Into::Place => Start::Bias(&self.bias[first..]),
+            Into::Sum => Start::BiasAndThere(&self.bias[first..]),
         };
-        let panels = self.columns.div_ceil(PANEL);
-        if threads == 1 {
-            self.part(left, 0..rows, 0..panels, start, activation, c);
-        } else if rows >= ENOUGH_ROWS * threads {
-            let share = rows.div_ceil(threads).next_multiple_of(rows_at_once());
-            c.par_chunks_mut(share * self.columns).enumerate().for_each(|(i, c)| {
-                let rows = i * share..rows.min((i + 1) * share);
-                self.part(left, rows, 0..panels, start, activation, c);
-            });
-        } else {
-            // Every thread reads its own part of the weights, which takes the time here.
-            let share = panels.div_ceil(threads);
-            let there = &*c;
-            let parts: Vec<_> = (0..panels.div_ceil(share))
-                .into_par_iter()
-                .map(|i| {
-                    let panels = i * share..panels.min((i + 1) * share);
-                    let columns = panels.start * PANEL..self.columns.min(panels.end * PANEL);
-                    let mut part = vec![0.0; rows * columns.len()];
-                    if into == Into::Sum {
-                        let there = there.chunks_exact(self.columns);
-                        for (part, c) in part.chunks_exact_mut(columns.len()).zip(there) {
-                            part.copy_from_slice(&c[columns.clone()]);
-                        }
-                    }
-                    self.part(left, 0..rows, panels, start, activation, &mut part);
-                    (columns, part)
-                })
-                .collect();
-            for (columns, part) in parts {
-                let part = part.chunks_exact(columns.len());
-                for (row, part) in c.chunks_exact_mut(self.columns).zip(part) {
-                    row[columns.clone()].copy_from_slice(part);
-                }
+        let (c, c_row) = (&mut c[first..], self.columns);
+        match &self.weights {
+            Weights::F32(packed) => {
+                let left = Left { data: a, row: self.depth, rows };
+                let right = packed.panels().part(panels);
+                matrix::multiply(left, right, start, activation, c, c_row);
+            }
+            Weights::Pairs(packed) => {
+                let part = (0..rows, panels);
+                pairs::multiply(&rounded.pairs, packed, part, start, activation, c, c_row);
+            }
+            Weights::Bytes(packed) => {
+                let part = (0..rows, panels);
+                bytes::multiply(&rounded.bytes, packed, part, start, activation, c, c_row);
             }
         }
     }
 
-    /// Some rows with some panels; `c` has only the columns of these.
-    fn part(
-        &self,
-        (a, rounded): (&[f32], &Rounded),
-        rows: Range<usize>,
-        panels: Range<usize>,
-        start: Start,
-        activation: Activation,
-        c: &mut [f32],
-    ) {
-        let first = panels.start * PANEL;
-        let width = self.columns.min(panels.end * PANEL) - first;
-        let start = match start {
-            Start::Bias(bias) => Start::Bias(&bias[first..]),
-            Start::BiasAndThere(bias) => Start::BiasAndThere(&bias[first..]),
-            Start::Zero => Start::Zero,
-        };
-        match &self.weights {
-            Weights::F32(packed) => {
-                let (depth, right) = (self.depth, packed.panels().part(panels));
-                let a = &a[rows.start * depth..rows.end * depth];
-                let left = Left { data: a, row: depth, rows: rows.len() };
-                matrix::multiply(left, right, start, activation, c, width);
-            }
-            Weights::Pairs(packed) => {
-                let (a, part) = (&rounded.pairs, (rows, panels));
-                pairs::multiply(a, packed, part, start, activation, c, width);
-            }
-            Weights::Bytes(packed) => {
-                let (a, part) = (&rounded.bytes, (rows, panels));
-                bytes::multiply(a, packed, part, start, activation, c, width);
-            }
-        }
+    /// How many panels the columns are.
+    pub(crate) fn panels(&self) -> usize {
+        self.columns.div_ceil(PANEL)
     }
 }

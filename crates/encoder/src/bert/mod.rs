@@ -3,6 +3,7 @@
 mod attention;
 mod config;
 mod linear;
+mod team;
 mod tensors;
 
 pub(crate) use config::Config;
@@ -13,6 +14,7 @@ use crate::kernels::matrix::Activation;
 use crate::settings::Precision;
 use linear::{Into, Linear, Rounded};
 use std::ops::Range;
+use team::{Member, Team};
 use tensors::Tensors;
 use weighbridge_format::{Container, Error, Tensor};
 
@@ -109,16 +111,36 @@ impl Bert {
         })
     }
 
-    /// Leaves a vector for each token in `scratch.hidden`. `ids` are the tokens of all texts, one
-    /// behind the other, and `texts` where each text is.
-    pub(crate) fn run(
+    /// How many of so many threads can share the work of one batch: each takes whole heads, which
+    /// must be whole panels.
+    pub(crate) fn team_size(&self, threads: usize) -> usize {
+        if self.config.head().is_multiple_of(PANEL) { threads.min(self.config.heads) } else { 1 }
+    }
+
+    /// Leaves a vector for each token in the `hidden` of the first scratch. `ids` are the tokens of
+    /// all texts, one behind the other, and `texts` where each text is. There is a thread for each
+    /// scratch.
+    pub(crate) fn run(&self, ids: &[u32], texts: &[Range<usize>], scratches: &mut [Scratch]) {
+        let team = Team::new(scratches.len());
+        let Some((first, others)) = scratches.split_first_mut() else { return };
+        // Threads of their own: those of a pool may be busy, and then all would wait.
+        std::thread::scope(|scope| {
+            for (i, scratch) in others.iter_mut().enumerate() {
+                let member = team.member(i + 1);
+                scope.spawn(move || self.run_member(ids, texts, member, scratch));
+            }
+            self.run_member(ids, texts, team.member(0), first);
+        });
+    }
+
+    fn run_member(
         &self,
         ids: &[u32],
         texts: &[Range<usize>],
-        threads: usize,
+        mut member: Member,
         scratch: &mut Scratch,
     ) {
-        let Config { hidden, inner, activation, .. } = self.config;
+        let Config { hidden, inner, heads, activation, .. } = self.config;
         let Scratch { hidden: x, qkv, attention, inner: wide, rounded, raw } = scratch;
         let tokens = ids.len();
         x.resize(tokens * hidden, 0.0);
@@ -135,14 +157,42 @@ impl Bert {
             }
         }
         self.normalize(&self.norm, x);
+        let (head, none) = (self.config.head(), Activation::None);
+        let own_heads = member.share(heads);
         for layer in &self.layers {
             let qkv_rows = &mut qkv[..tokens * 3 * hidden];
-            layer.qkv.apply(x, qkv_rows, Into::Place, Activation::None, threads, rounded);
-            attention::attend(&self.config, qkv, texts, attention, threads);
-            layer.attention.apply(attention, x, Into::Sum, Activation::None, threads, rounded);
+            if own_heads.len() == heads {
+                layer.qkv.apply(x, 0..layer.qkv.panels(), qkv_rows, Into::Place, none, rounded);
+            } else {
+                // Query, key and value of the own heads.
+                let panels = own_heads.start * head / PANEL..own_heads.end * head / PANEL;
+                for part in 0..3 {
+                    let first = part * hidden / PANEL;
+                    let panels = first + panels.start..first + panels.end;
+                    match part {
+                        0 => layer.qkv.apply(x, panels, qkv_rows, Into::Place, none, rounded),
+                        _ => layer.qkv.again(x, panels, qkv_rows, Into::Place, none, rounded),
+                    }
+                }
+            }
+            attention::attend(&self.config, qkv, texts, own_heads.clone(), attention);
+            member.exchange(attention, hidden, heads, head);
+
+            let linear = &layer.attention;
+            let own = member.share(linear.panels());
+            linear.apply(attention, own, x, Into::Sum, none, rounded);
+            member.exchange(x, hidden, linear.panels(), PANEL);
             self.normalize(&layer.attention_norm, x);
-            layer.up.apply(x, wide, Into::Place, activation, threads, rounded);
-            layer.down.apply(wide, x, Into::Sum, Activation::None, threads, rounded);
+
+            let linear = &layer.up;
+            let own = member.share(linear.panels());
+            linear.apply(x, own, wide, Into::Place, activation, rounded);
+            member.exchange(wide, inner, linear.panels(), PANEL);
+
+            let linear = &layer.down;
+            let own = member.share(linear.panels());
+            linear.apply(wide, own, x, Into::Sum, none, rounded);
+            member.exchange(x, hidden, linear.panels(), PANEL);
             self.normalize(&layer.norm, x);
         }
     }
