@@ -12,6 +12,10 @@ pub struct Files {
     pub ggml: PathBuf,
     /// Python with the packages that are peers.
     pub python: PathBuf,
+    /// Python with the peers of the section encode.
+    pub encode_python: PathBuf,
+    /// The program that is candle.
+    pub candle: PathBuf,
     pub work: PathBuf,
     pub model_folder: PathBuf,
     /// The model's safetensors file.
@@ -28,12 +32,15 @@ pub struct Files {
 }
 
 impl Files {
-    pub fn prepare([program, model, work, ggml, python]: [&Path; 5]) -> Outcome<Files> {
+    pub fn prepare(paths: [&Path; 7]) -> Outcome<Files> {
+        let [program, model, work, ggml, python, encode_python, candle] = paths;
         std::fs::create_dir_all(work)?;
         let files = Files {
             program: program.to_owned(),
             ggml: ggml.to_owned(),
             python: python.to_owned(),
+            encode_python: encode_python.to_owned(),
+            candle: candle.to_owned(),
             work: work.to_owned(),
             model_folder: model.to_owned(),
             model: model.join("model.safetensors"),

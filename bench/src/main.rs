@@ -1,8 +1,9 @@
 //! Measures weighbridge beside its peers, in the same run and on the same files.
 //!
-//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON [SECTION...]`
+//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON ENCODE_PYTHON CANDLE [SECTION...]`
 
 mod convert;
+mod encode;
 mod files;
 mod ggml;
 mod inspect;
@@ -12,6 +13,7 @@ mod product;
 mod python;
 mod quantize;
 mod table;
+mod texts;
 mod timing;
 mod verify;
 mod wordfile;
@@ -33,18 +35,22 @@ fn main() -> Outcome<()> {
         [verb, python, file, gensim] if verb == words::SIMILAR => {
             words::similar(Path::new(python), Path::new(file), Path::new(gensim))
         }
-        [program, model, work, ggml, python, sections @ ..] => {
-            let paths = [program, model, work, ggml, python].map(Path::new);
-            run(&Files::prepare(paths)?, sections)
+        [verb, paths @ .., cores] if verb == encode::CHILD => {
+            let paths: Vec<_> = paths.iter().map(Path::new).collect();
+            encode::child(&paths, cores.parse()?)
+        }
+        [program, model, work, ggml, python, encode_python, candle, sections @ ..] => {
+            let paths = [program, model, work, ggml, python, encode_python, candle];
+            run(&Files::prepare(paths.map(Path::new))?, sections)
         }
         _ => Err("see bench/run for the arguments".into()),
     }
 }
 
 fn run(files: &Files, sections: &[String]) -> Outcome<()> {
-    // What takes very long must be asked for.
+    // What takes very long, or gigabytes, must be asked for.
     let wanted = |name: &str| match sections {
-        [] => name != "opq",
+        [] => name != "opq" && name != "encode",
         sections => sections.iter().any(|s| s == name),
     };
     let mut rows = Vec::new();
@@ -57,6 +63,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("words", words::measure),
         ("product", product::measure),
         ("opq", product::measure_rotated),
+        ("encode", encode::measure),
     ] {
         if wanted(name) {
             eprintln!("measuring {name}");

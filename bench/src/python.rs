@@ -1,5 +1,5 @@
-//! Peers that are Python packages: a process that answers requests, so that both sides can take
-//! turns.
+//! Peers that are Python packages, or too heavy to be linked: a process that answers requests, so
+//! that both sides can take turns.
 
 use crate::Outcome;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,13 @@ impl Python {
     pub fn start(python: &Path) -> Outcome<Python> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers.py");
         let mut command = Command::new(python);
-        let mut child = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        command.arg(script);
+        Python::spawn(command)
+    }
+
+    /// Starts another program that answers in the same way.
+    pub fn spawn(mut command: Command) -> Outcome<Python> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let requests = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().ok_or("a pipe was asked for")?);
         Ok(Python { child, requests, answers })

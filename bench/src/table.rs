@@ -76,6 +76,24 @@ pub fn rate_ratio(
     )
 }
 
+/// The same where nothing is asked for.
+pub fn rate_beside(what: &str, ours: &Samples, peer: &Samples, count: usize, name: &str) -> Row {
+    let Row([what, ours, peer, ratio, ..]) = rate_ratio(what, ours, peer, count, name, 0.0);
+    Row([what, ours, peer, ratio, String::new(), String::new()])
+}
+
+/// Two times where nothing is asked for.
+pub fn time_beside(what: &str, ours: &Samples, peer: &Samples) -> Row {
+    let Row([what, ours, peer, ratio, ..]) = time_ratio(what, ours, peer, 0.0);
+    Row([what, ours, peer, ratio, String::new(), String::new()])
+}
+
+/// The lowest and the mean cosine to vectors that are right.
+pub fn cosines(what: &str, ours: [f64; 2], peer: [f64; 2]) -> Row {
+    let pair = |[lowest, mean]: [f64; 2]| format!("{lowest:.5} / {mean:.5}");
+    row(what, pair(ours), pair(peer), String::new(), String::new(), "")
+}
+
 /// Our error divided by the peer's, which should be at most `limit`.
 pub fn error_ratio(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row {
     let (best, median) = (ours.best() / peer.best(), ours.median() / peer.median());

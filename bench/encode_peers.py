@@ -1,0 +1,172 @@
+"""The peers of the section encode that are Python packages, one of them in a process:
+
+    encode_peers.py prepare MODEL_FOLDER TO     makes the ONNX files of all variants
+    encode_peers.py WHO MODEL THREADS           answers requests from standard input
+    encode_peers.py WHO MODEL THREADS TEXT      embeds that text and ends
+
+WHO is `onnxruntime`, whose model is an ONNX file beside a tokenizer, or `sentence-transformers`, whose model is
+a folder. A request is a line, its answer a line of JSON. Times are taken here, so that starting Python and
+passing text do not count. Only what a peer needs itself is imported: the rest would count as its memory."""
+
+import json
+import os
+import shutil
+import sys
+import time
+
+BATCH = 32
+TOKENS = 256
+
+
+class OnnxRuntime:
+    """What sentence-transformers does, with less around it: the tokenizer, the session and pooling in NumPy."""
+
+    def __init__(self, path, threads):
+        import numpy
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        self.numpy = numpy
+        self.tokenizer = Tokenizer.from_file(os.path.join(os.path.dirname(path), "tokenizer.json"))
+        self.tokenizer.enable_truncation(TOKENS)
+        self.tokenizer.enable_padding()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def batch(self, texts):
+        numpy = self.numpy
+        encodings = self.tokenizer.encode_batch(texts)
+        ids = numpy.array([e.ids for e in encodings], numpy.int64)
+        mask = numpy.array([e.attention_mask for e in encodings], numpy.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": numpy.zeros_like(ids)}
+        (hidden,) = self.session.run(None, inputs)
+        weights = mask.astype(numpy.float32)[:, None, :]
+        vectors = (weights @ hidden)[:, 0] / weights.sum(2)
+        return vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def embed(self, texts):
+        # Texts of similar length share a batch, which is the way to spare padding.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        made = [None] * len(texts)
+        for start in range(0, len(order), BATCH):
+            part = order[start : start + BATCH]
+            for i, vector in zip(part, self.batch([texts[i] for i in part])):
+                made[i] = vector
+        return self.numpy.stack(made)
+
+
+class SentenceTransformers:
+    def __init__(self, folder, threads):
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+        torch.set_num_threads(threads)
+        self.model = SentenceTransformer(folder, device="cpu")
+
+    def embed(self, texts):
+        # It sorts by length itself.
+        return self.model.encode(texts, batch_size=BATCH, show_progress_bar=False)
+
+
+WHO = {"onnxruntime": OnnxRuntime, "sentence-transformers": SentenceTransformers}
+
+
+def export(folder, to):
+    """The model as it is in PyTorch. Written with the exporter whose graphs the optimizer below knows."""
+    import torch
+    from transformers import AutoModel
+
+    class LastState(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, attention_mask, token_type_ids):
+            named = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
+            return self.model(input_ids=input_ids, **named).last_hidden_state
+
+    model = AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    ids = torch.full((2, 16), 1000)
+    mask = torch.ones_like(ids)
+    mask[1, 10:] = 0
+    inputs, output = ["input_ids", "attention_mask", "token_type_ids"], "last_hidden_state"
+    with torch.no_grad():
+        torch.onnx.export(
+            LastState(model),
+            (ids, mask, torch.zeros_like(ids)),
+            to,
+            input_names=inputs,
+            output_names=[output],
+            dynamic_axes={name: {0: "texts", 1: "tokens"} for name in [*inputs, output]},
+            opset_version=17,
+            dynamo=False,
+        )
+
+
+def prepare(folder, to):
+    """Which variant is the fastest depends on the machine, so the usual ones are made and all are tried: the
+    graph as exported (the session optimizes it when it opens it) and with the operators for transformers; in
+    8 bits a scale for each matrix and for each of its columns."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.transformers import optimizer
+
+    config = json.load(open(os.path.join(folder, "config.json")))
+    heads, width = config["num_attention_heads"], config["hidden_size"]
+    os.makedirs(to, exist_ok=True)
+    shutil.copy(os.path.join(folder, "tokenizer.json"), to)
+    path = lambda name: os.path.join(to, name + ".onnx")
+    export(folder, path("f32-plain"))
+    fused = optimizer.optimize_model(path("f32-plain"), "bert", num_heads=heads, hidden_size=width, opt_level=0)
+    attentions = fused.get_fused_operator_statistics()["Attention"]
+    if attentions != config["num_hidden_layers"]:
+        raise SystemExit(f"only {attentions} attentions were recognized: the variant would be none")
+    fused.save_model_to_file(path("f32-fused"))
+    for graph in ["plain", "fused"]:
+        for scales, each in [("matrix", False), ("column", True)]:
+            quantize_dynamic(
+                path(f"f32-{graph}"),
+                path(f"int8-{graph}-{scales}"),
+                per_channel=each,
+                weight_type=QuantType.QInt8,
+                # The types of the operators for transformers are not inferred.
+                extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+            )
+    # The stamp is written last.
+    open(os.path.join(to, "made"), "w").close()
+
+
+def main(who, model, threads, *text):
+    peer = WHO[who](model, int(threads))
+    if text:
+        print(peer.embed(list(text))[0].tolist(), flush=True)
+        return
+    lists = {}
+    for line in sys.stdin:
+        name, path, argument = line.rstrip("\n").split("\t")
+        if path not in lists:
+            lists[path] = json.load(open(path, encoding="utf-8"))
+        texts = lists[path]
+        if name == "embed":
+            answer = []
+            for _ in range(int(argument)):
+                start = time.perf_counter()
+                peer.embed(texts)
+                answer.append(time.perf_counter() - start)
+        elif name == "vectors":
+            peer.embed(texts).astype("<f4").tofile(argument)
+            answer = None
+        else:
+            raise SystemExit(f"unknown: {line}")
+        print(json.dumps(answer), flush=True)
+
+
+if sys.argv[1] == "prepare":
+    prepare(*sys.argv[2:])
+else:
+    main(*sys.argv[1:])
