@@ -283,7 +283,7 @@ fn metadata_is_shown_and_changed() {
     let shown = out(&run(at, &["metadata", "words.fifu"]));
     assert!(shown.contains("description  a few made-up words"), "{shown}");
     assert_eq!(out(&run(at, &["metadata", "words.w2v"])), "no metadata\n");
-    assert_eq!(object(at, &["metadata", "hf-model", "--json"])["hidden_size"], "16");
+    assert_eq!(object(at, &["metadata", "hf-model", "--json"])["hidden_size"], "32");
 
     // There and back again: nothing else changed.
     let before = std::fs::read(at.join("words.fifu")).unwrap();

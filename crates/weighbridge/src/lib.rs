@@ -4,9 +4,8 @@
 //! * [`verify()`] it against every rule of its format;
 //! * [`convert()`] it into another format, with every loss listed before a byte is written;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
-//! * [`Encoder`]: texts to vectors, and [`embed`] many of them into a file;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
-//! * [`Encoder`]: texts to vectors, with a model of BERT's family;
+//! * [`Encoder`]: texts to vectors, with a model of BERT's family; [`embed`] many into a file;
 //! * [`edit_metadata`] of a file, with the rest as it was;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
 //!

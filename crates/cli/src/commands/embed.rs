@@ -232,8 +232,8 @@ fn say_skipped(texts: &Texts) {
 /// Texts a second and the time that is left, by the bytes of the input; on a terminal only.
 struct Bar {
     bar: Option<ProgressBar>,
-    /// Of this run: rows of an earlier one were not embedded in this time.
-    began: Option<(Instant, Done)>,
+    /// When the first text of this run was begun, and how many an earlier run had finished.
+    began: (Instant, u64),
 }
 
 impl Bar {
@@ -248,20 +248,21 @@ impl Bar {
                 Err(_) => bar,
             }
         });
-        Bar { bar, began: None }
+        Bar { bar, began: (Instant::now(), 0) }
     }
 
     fn moved(&mut self, done: Done) {
         let Some(bar) = &self.bar else { return };
         bar.set_position(done.bytes);
-        let (began, at_first) = self.began.get_or_insert((Instant::now(), done));
-        let seconds = began.elapsed().as_secs_f64();
-        let rows = done.rows - at_first.rows;
+        if done.rows == done.resumed {
+            bar.reset_eta();
+            self.began = (Instant::now(), done.rows);
+        }
+        let (seconds, rows) = (self.began.0.elapsed().as_secs_f64(), done.rows - self.began.1);
         #[allow(clippy::cast_precision_loss)]
-        let speed = if seconds > 0.5 {
-            format!(" {:.0} texts/s", rows as f64 / seconds)
-        } else {
-            String::new()
+        let speed = match rows {
+            0 => String::new(),
+            rows => format!(", {:.0} texts/s", rows as f64 / seconds.max(1e-3)),
         };
         bar.set_message(format!("{} texts{speed}", grouped(done.rows)));
     }

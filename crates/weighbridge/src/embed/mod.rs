@@ -35,6 +35,8 @@ const VECTORS_FACT: &str = "vectors";
 pub struct Done {
     /// Texts, those of earlier runs included.
     pub rows: u64,
+    /// Those of earlier runs.
+    pub resumed: u64,
     /// Bytes of the input.
     pub bytes: u64,
 }
@@ -190,7 +192,7 @@ impl Run<'_> {
             } else {
                 self.journal.append(&rows, &embed_rows(self.encoder, &rows)?)?;
             }
-            progress(Done { rows: self.journal.finished(), bytes: texts.position() });
+            progress(Done { rows: self.journal.finished(), resumed, bytes: texts.position() });
         }
         self.journal.complete()?;
         Ok(resumed)
