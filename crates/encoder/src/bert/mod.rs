@@ -16,6 +16,14 @@ use std::ops::Range;
 use tensors::Tensors;
 use weighbridge_format::{Container, Error, Tensor};
 
+/// The products of a layer in their order, each with the names of the weights that share its input.
+const PRODUCTS: [&[&str]; 4] = [
+    &["attention.self.query", "attention.self.key", "attention.self.value"],
+    &["attention.output.dense"],
+    &["intermediate.dense"],
+    &["output.dense"],
+];
+
 #[derive(Debug)]
 pub(crate) struct Bert {
     pub config: Config,
@@ -24,7 +32,13 @@ pub(crate) struct Bert {
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
+    /// What stands before the names of its tensors.
+    prefix: &'static str,
 }
+
+/// Is told the number of a product, in the order of [`Bert::products`], and the rows that it is about
+/// to be fed with.
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 #[derive(Debug)]
 struct Layer {
@@ -89,14 +103,14 @@ impl Bert {
             }
             Ok::<_, Error>(Linear::new(&parts, depth, precision))
         };
-        let own = ["attention.self.query", "attention.self.key", "attention.self.value"];
+        let [own, attention, up, down] = PRODUCTS;
         let layer = |i: usize| -> Result<Layer, Error> {
             Ok(Layer {
-                qkv: linear(&own, i, hidden, hidden)?,
-                attention: linear(&["attention.output.dense"], i, hidden, hidden)?,
+                qkv: linear(own, i, hidden, hidden)?,
+                attention: linear(attention, i, hidden, hidden)?,
                 attention_norm: norm(&format!("encoder.layer.{i}.attention.output.LayerNorm"))?,
-                up: linear(&["intermediate.dense"], i, hidden, inner)?,
-                down: linear(&["output.dense"], i, inner, hidden)?,
+                up: linear(up, i, hidden, inner)?,
+                down: linear(down, i, inner, hidden)?,
                 norm: norm(&format!("encoder.layer.{i}.output.LayerNorm"))?,
             })
         };
@@ -106,7 +120,21 @@ impl Bert {
             norm: norm("embeddings.LayerNorm")?,
             layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
             config,
+            prefix: tensors.prefix(),
         })
+    }
+
+    /// The names of the weights of each product, in the order in which products are computed.
+    pub(crate) fn products(&self) -> Vec<Vec<String>> {
+        let mut list = Vec::with_capacity(PRODUCTS.len() * self.layers.len());
+        for layer in 0..self.layers.len() {
+            list.extend(PRODUCTS.iter().map(|names| {
+                let full =
+                    |name| format!("{}encoder.layer.{layer}.{name}.weight", self.prefix);
+                names.iter().map(full).collect()
+            }));
+        }
+        list
     }
 
     /// Leaves a vector for each token in `scratch.hidden`. `ids` are the tokens of all texts, one
@@ -117,7 +145,13 @@ impl Bert {
         texts: &[Range<usize>],
         threads: usize,
         scratch: &mut Scratch,
+        mut observer: Option<Observer>,
     ) {
+        let mut see = |product: usize, rows: &[f32]| {
+            if let Some(observer) = &mut observer {
+                observer(product, rows);
+            }
+        };
         let Config { hidden, inner, activation, .. } = self.config;
         let Scratch { hidden: x, qkv, attention, inner: wide, rounded, raw } = scratch;
         let tokens = ids.len();
@@ -135,13 +169,18 @@ impl Bert {
             }
         }
         self.normalize(&self.norm, x);
-        for layer in &self.layers {
+        for (i, layer) in self.layers.iter().enumerate() {
+            let first = PRODUCTS.len() * i;
+            see(first, x);
             let qkv_rows = &mut qkv[..tokens * 3 * hidden];
             layer.qkv.apply(x, qkv_rows, Into::Place, Activation::None, threads, rounded);
             attention::attend(&self.config, qkv, texts, attention, threads);
+            see(first + 1, attention);
             layer.attention.apply(attention, x, Into::Sum, Activation::None, threads, rounded);
             self.normalize(&layer.attention_norm, x);
+            see(first + 2, x);
             layer.up.apply(x, wide, Into::Place, activation, threads, rounded);
+            see(first + 3, wide);
             layer.down.apply(wide, x, Into::Sum, Activation::None, threads, rounded);
             self.normalize(&layer.norm, x);
         }
