@@ -129,8 +129,7 @@ impl Bert {
         let mut list = Vec::with_capacity(PRODUCTS.len() * self.layers.len());
         for layer in 0..self.layers.len() {
             list.extend(PRODUCTS.iter().map(|names| {
-                let full =
-                    |name| format!("{}encoder.layer.{layer}.{name}.weight", self.prefix);
+                let full = |name| format!("{}encoder.layer.{layer}.{name}.weight", self.prefix);
                 names.iter().map(full).collect()
             }));
         }

@@ -12,7 +12,7 @@ mod report;
 mod rows;
 mod whole;
 
-pub use calibrate::Calibration;
+pub use calibrate::{Calibration, Vectors};
 pub use error::{ErrorSums, Loss};
 pub use method::Method;
 pub use product::ProductSettings;
@@ -182,7 +182,10 @@ impl Quantization<'_> {
         }
         let format = target_format(&self.output, Some("mcf"))?;
         let plan = format.plan(&container, &options)?;
-        let report = QuantizeReport::new(&container, &plan, &done, self.kept);
+        let mut report = QuantizeReport::new(&container, &plan, &done, self.kept);
+        if self.request.calibration.is_some() {
+            report.calibrated = Some(calibrate::compare(&container)?);
+        }
         let (allow_loss, force) = (self.request.allow_loss, self.request.force);
         let conversion =
             Conversion { container, format, plan, output: self.output, allow_loss, force };

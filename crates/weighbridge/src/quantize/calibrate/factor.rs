@@ -38,7 +38,8 @@ pub(super) fn upper_root(matrix: &[f32], width: usize) -> Option<Vec<f32>> {
             }
         });
         // What the next columns get to see, for which all rows must be done.
-        let done: Vec<f64> = tail.chunks_exact(width).flat_map(|row| &row[start..end]).copied().collect();
+        let done: Vec<f64> =
+            tail.chunks_exact(width).flat_map(|row| &row[start..end]).copied().collect();
         tail.par_chunks_exact_mut(width).enumerate().for_each(|(i, row)| {
             let (own, rest) = row.split_at_mut(end);
             let own = &own[start..];

@@ -12,16 +12,22 @@ use super::blocks::Order;
 use moments::Moments;
 use rayon::prelude::*;
 use rounding::{ROWS, Rounding};
+use serde::Serialize;
 use std::sync::Arc;
-use weighbridge_codec::block::Method;
 use weighbridge_encoder::{Encoder, Settings};
 use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
 use weighbridge_format::sink::Progress;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Error, Tensor, View};
 
-pub(super) fn knob(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+/// What became of a model's vectors.
+#[derive(Clone, Debug, Serialize)]
+pub struct Vectors {
+    /// Texts that the rounding did not see.
+    pub texts: usize,
+    /// Of the vectors before and after.
+    pub mean_cosine: f64,
+    pub worst_cosine: f64,
 }
 
 /// The tensors of the orders that are weights of a product, rounded.
@@ -31,36 +37,33 @@ pub(super) fn targets(
     calibration: &Calibration,
     progress: Progress,
 ) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
-    let encoder = Encoder::new(container, &Settings::default())?;
-    let products = encoder.products();
-    let wanted: Vec<Vec<&(usize, Order)>> = products
-        .iter()
-        .map(|names| {
-            let named = |o: &&(usize, Order)| names.contains(&container.tensors[o.0].name);
-            orders.iter().filter(named).collect()
-        })
-        .collect();
+    let encoder = runnable(container)?;
+    let of_product = |names: Vec<String>| {
+        let named = |o: &&(usize, Order)| names.contains(&container.tensors[o.0].name);
+        orders.iter().filter(named).collect::<Vec<_>>()
+    };
+    let products: Vec<_> = encoder.products().into_iter().map(of_product).collect();
+    if products.iter().all(Vec::is_empty) {
+        let what = "--calibrate is for the weights of layers, and none of them is quantized";
+        return Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"));
+    }
     let width = |orders: &Vec<&(usize, Order)>| {
         orders.first().map_or(0, |(index, _)| to_len(container.tensors[*index].shape[1]))
     };
-    let t = std::time::Instant::now();
-    let mut moments: Vec<Moments> = wanted.iter().map(|o| Moments::new(width(o))).collect();
-    encoder.observe(&calibration.texts()?, &mut |product, rows| {
-        moments[product].add(rows);
-    })?;
-    eprintln!("observe {:?}", t.elapsed());
+    let mut moments: Vec<_> = products.iter().map(|orders| Moments::new(width(orders))).collect();
+    encoder.observe(&calibration.texts()?, &mut |product, rows| moments[product].add(rows))?;
     let mut list = Vec::new();
-    for (mut moments, orders) in moments.into_iter().zip(wanted) {
+    for (mut moments, orders) in moments.into_iter().zip(products) {
         if orders.is_empty() {
             continue;
         }
-        moments.damp();
-        let t = std::time::Instant::now();
+        moments.finish();
         let root = factor::upper_root(&moments.sums, moments.width).ok_or_else(|| {
-            Error::refused("the inputs of the model can't be told apart", "other texts may help")
+            let what = format!("what {:?} is fed with is beyond the range of f32", {
+                &container.tensors[orders[0].0].name
+            });
+            Error::refused(what, "quantize without --calibrate, or with other texts")
         })?;
-        eprintln!("root {:?}", t.elapsed());
-        let t = std::time::Instant::now();
         for (index, order) in orders {
             let tensor = &container.tensors[*index];
             let rounding = Rounding::new(order.method, moments.width, &moments.sums, &root);
@@ -68,13 +71,51 @@ pub(super) fn targets(
             progress(tensor.count());
             list.push((*index, target, errors));
         }
-        eprintln!("round {:?}", t.elapsed());
     }
     Ok(list)
 }
 
+/// Compares the vectors of a model with those it has when its tensors are stored as is planned.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn compare(container: &Container) -> Result<Vectors, Error> {
+    let mut after = container.clone();
+    for tensor in &mut after.tensors {
+        let Some(target) = tensor.target.take() else { continue };
+        let mut bytes = Vec::new();
+        target.data.produce(&mut |some| {
+            bytes.extend_from_slice(some);
+            Ok(())
+        })?;
+        let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
+        *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes));
+    }
+    let texts = texts::held_out();
+    let before = runnable(container)?.embed(&texts)?;
+    let after = runnable(&after)?.embed(&texts)?;
+    let pairs = before.iter().zip(&after);
+    let cosines: Vec<_> = pairs.map(|(x, y)| ErrorSums::of(x, y).loss().cosine).collect();
+    Ok(Vectors {
+        texts: texts.len(),
+        mean_cosine: cosines.iter().sum::<f64>() / cosines.len() as f64,
+        worst_cosine: cosines.into_iter().fold(1.0, f64::min),
+    })
+}
+
+fn runnable(container: &Container) -> Result<Encoder, Error> {
+    Encoder::new(container, &Settings::default()).map_err(|why| match why {
+        Error::Refused { what, hint } => {
+            Error::refused(format!("--calibrate must run the model, but {what}"), hint)
+        }
+        other => other,
+    })
+}
+
 /// Rounds a matrix.
-fn round(tensor: &Tensor, order: &Order, rounding: &Rounding) -> Result<(Target, ErrorSums), Error> {
+fn round(
+    tensor: &Tensor,
+    order: &Order,
+    rounding: &Rounding,
+) -> Result<(Target, ErrorSums), Error> {
     let (rows, cols) = (tensor.shape[0], tensor.shape[1]);
     let method = order.method;
     let starts: Vec<u64> = (0..rows).step_by(ROWS).collect();

@@ -5,9 +5,12 @@
 //! weights are rounded one after the other, each so that it makes up for the errors before it (that is
 //! what GPTQ does). Then scales and codes are changed one at a time as long as that helps.
 
-use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER, Encoder, Method, Recipe, ScaleTooLarge, pack};
-use weighbridge_codec::dot::dots;
 use half::f16;
+use std::ops::Range;
+use weighbridge_codec::block::{
+    BLOCK, BLOCKS_PER_SUPER, Encoder, Method, Recipe, ScaleTooLarge, pack,
+};
+use weighbridge_codec::dot::dots;
 
 /// Parts of a super scale that a share counts.
 const PARTS: f32 = 32.0;
@@ -15,6 +18,9 @@ const LARGEST_SHARE: f32 = 63.0;
 
 /// Rows that are rounded by the way through the same root.
 pub(super) const ROWS: usize = 8;
+
+/// How often scales and codes are gone through again. The first time brings most.
+const PASSES: usize = 3;
 
 /// What rows of one matrix have in common.
 #[derive(Debug)]
@@ -52,16 +58,17 @@ impl<'a> Rounding<'a> {
 
     /// Up to [`ROWS`] rows, one behind the other.
     pub(super) fn rows(&self, weights: &[f32]) -> Result<Vec<Rounded>, ScaleTooLarge> {
-        let mut rows: Vec<_> =
-            weights.chunks_exact(self.width).map(|_| Rounded::new(self.method, self.width)).collect();
+        let mut rows: Vec<_> = weights
+            .chunks_exact(self.width)
+            .map(|_| Rounded::new(self.method, self.width))
+            .collect();
         self.in_order(weights, &mut rows)?;
         let errors: Vec<f32> = rows.iter().flat_map(|r| &r.errors).copied().collect();
         let mut products = vec![0.0; errors.len()];
         dots(self.moments, &errors, self.width, &mut products);
-        let passes = super::knob("PASSES", 3.0) as usize;
         for (row, products) in rows.iter_mut().zip(products.chunks_exact(self.width)) {
             row.carried.copy_from_slice(products);
-            for _ in 0..passes {
+            for _ in 0..PASSES {
                 self.better_steps(row);
                 if self.better_codes(row) == 0 {
                     break;
@@ -100,7 +107,7 @@ impl<'a> Rounding<'a> {
         &self,
         row: &mut Rounded,
         weights: &[f32],
-        columns: std::ops::Range<usize>,
+        columns: Range<usize>,
     ) -> Result<(), ScaleTooLarge> {
         let start = columns.start;
         let mut wanted = weights[columns.clone()].to_vec();
@@ -130,14 +137,16 @@ impl<'a> Rounding<'a> {
         let width = self.width;
         for block in 0..row.steps.len() {
             let columns = block * BLOCK..width.min((block + 1) * BLOCK);
-            let codes: Vec<f32> = row.codes[columns.clone()].iter().map(|c| f32::from(*c)).collect();
+            let codes: Vec<f32> =
+                row.codes[columns.clone()].iter().map(|c| f32::from(*c)).collect();
             let mut square = 0.0;
             for (k, code) in columns.clone().zip(&codes) {
                 let moments = &self.moments[k * width..][columns.clone()];
                 square += code * moments.iter().zip(&codes).map(|(m, c)| m * c).sum::<f32>();
             }
-            let along: f32 = row.carried[columns.clone()].iter().zip(&codes).map(|(c, e)| c * e).sum();
-            if !(square > 0.0) {
+            let along: f32 =
+                row.carried[columns.clone()].iter().zip(&codes).map(|(c, e)| c * e).sum();
+            if square.is_nan() || square <= 0.0 {
                 continue;
             }
             let before = row.steps[block];
@@ -200,7 +209,7 @@ impl Rounded {
     }
 
     /// The scales and shares of whole groups of blocks.
-    fn scales_of(&mut self, blocks: std::ops::Range<usize>, method: Method) -> (&mut [u8], &mut [u8]) {
+    fn scales_of(&mut self, blocks: Range<usize>, method: Method) -> (&mut [u8], &mut [u8]) {
         if method.has_super_blocks() {
             let groups = blocks.start / BLOCKS_PER_SUPER..blocks.end.div_ceil(BLOCKS_PER_SUPER);
             (&mut self.scales[2 * groups.start..2 * groups.end], &mut self.shares[blocks])
@@ -227,7 +236,8 @@ impl Rounded {
         if method.has_super_blocks() {
             let scale = self.scale(block / BLOCKS_PER_SUPER);
             let share = (step / (scale / PARTS)).round();
-            self.shares[block] = if share.is_nan() { 0 } else { share.clamp(0.0, LARGEST_SHARE) as u8 };
+            self.shares[block] =
+                if share.is_nan() { 0 } else { share.clamp(0.0, LARGEST_SHARE) as u8 };
         } else {
             let stored = f16::from_f32(step.clamp(0.0, f16::MAX.to_f32()));
             self.scales[2 * block..][..2].copy_from_slice(&stored.to_le_bytes());
