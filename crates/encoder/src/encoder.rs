@@ -1,5 +1,7 @@
 //! A model that is ready to use.
 
+mod observe;
+
 use crate::bert::{Bert, Config, Scratch};
 use crate::settings::{Outcome, Pooling, Settings};
 use crate::tokenizer::Tokenizer;
@@ -203,7 +205,7 @@ impl Encoder {
         let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return };
         let places: Vec<_> =
             texts.iter().map(|t| t.start - first.start..t.end - first.start).collect();
-        self.model.run(&ids[first.start..last.end], &places, scratches);
+        self.model.run(&ids[first.start..last.end], &places, scratches, None);
         let hidden = self.model.config.hidden;
         for (place, vector) in places.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
             let rows = &scratches[0].hidden[place.start * hidden..place.end * hidden];

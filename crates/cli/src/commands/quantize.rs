@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::HashSet;
 use std::process::ExitCode;
 use weighbridge::codec::block::Encoder;
-use weighbridge::quantize::{Domain, Method, ProductSettings};
+use weighbridge::quantize::{Calibration, Domain, Method, ProductSettings};
 use weighbridge::{Conversion, Error, Options, QuantizeReport, QuantizeRequest, quantize};
 
 pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> {
@@ -23,6 +23,10 @@ pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> 
         min_bytes: args.min_bytes,
         clip: args.clip,
         importance: args.importance.clone(),
+        calibration: match &args.calibrate_with {
+            Some(file) => Some(Calibration::File(file.clone())),
+            None => args.calibrate.then_some(Calibration::BuiltIn),
+        },
         product: ProductSettings {
             subquantizers: args.subquantizers,
             bits: args.bits,
@@ -93,6 +97,12 @@ fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
         out.push_str(&format!(
             "  recall   {:.1} % of the ten nearest words are still among them\n",
             100.0 * recall
+        ));
+    }
+    if let Some(vectors) = &report.calibrated {
+        out.push_str(&format!(
+            "  vectors  calibrated; of {} other texts: cosine {:.5} on average, {:.5} at worst\n",
+            vectors.texts, vectors.mean_cosine, vectors.worst_cosine
         ));
     }
     // Quantized and kept tensors are listed below.

@@ -18,6 +18,14 @@ use team::{Member, Team};
 use tensors::Tensors;
 use weighbridge_format::{Container, Error, Tensor};
 
+/// The products of a layer in their order, each with the names of the weights that share its input.
+const PRODUCTS: [&[&str]; 4] = [
+    &["attention.self.query", "attention.self.key", "attention.self.value"],
+    &["attention.output.dense"],
+    &["intermediate.dense"],
+    &["output.dense"],
+];
+
 #[derive(Debug)]
 pub(crate) struct Bert {
     pub config: Config,
@@ -26,7 +34,13 @@ pub(crate) struct Bert {
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
+    /// What stands before the names of its tensors.
+    prefix: &'static str,
 }
+
+/// Is told the number of a product, in the order of [`Bert::products`], and the rows that it is about
+/// to be fed with.
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 #[derive(Debug)]
 struct Layer {
@@ -91,14 +105,14 @@ impl Bert {
             }
             Ok::<_, Error>(Linear::new(&parts, depth, precision))
         };
-        let own = ["attention.self.query", "attention.self.key", "attention.self.value"];
+        let [own, attention, up, down] = PRODUCTS;
         let layer = |i: usize| -> Result<Layer, Error> {
             Ok(Layer {
-                qkv: linear(&own, i, hidden, hidden)?,
-                attention: linear(&["attention.output.dense"], i, hidden, hidden)?,
+                qkv: linear(own, i, hidden, hidden)?,
+                attention: linear(attention, i, hidden, hidden)?,
                 attention_norm: norm(&format!("encoder.layer.{i}.attention.output.LayerNorm"))?,
-                up: linear(&["intermediate.dense"], i, hidden, inner)?,
-                down: linear(&["output.dense"], i, inner, hidden)?,
+                up: linear(up, i, hidden, inner)?,
+                down: linear(down, i, inner, hidden)?,
                 norm: norm(&format!("encoder.layer.{i}.output.LayerNorm"))?,
             })
         };
@@ -108,7 +122,20 @@ impl Bert {
             norm: norm("embeddings.LayerNorm")?,
             layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
             config,
+            prefix: tensors.prefix(),
         })
+    }
+
+    /// The names of the weights of each product, in the order in which products are computed.
+    pub(crate) fn products(&self) -> Vec<Vec<String>> {
+        let mut list = Vec::with_capacity(PRODUCTS.len() * self.layers.len());
+        for layer in 0..self.layers.len() {
+            list.extend(PRODUCTS.iter().map(|names| {
+                let full = |name| format!("{}encoder.layer.{layer}.{name}.weight", self.prefix);
+                names.iter().map(full).collect()
+            }));
+        }
+        list
     }
 
     /// How many of so many threads can share the work of one batch: each takes whole heads, which
@@ -119,17 +146,23 @@ impl Bert {
 
     /// Leaves a vector for each token in the `hidden` of the first scratch. `ids` are the tokens of
     /// all texts, one behind the other, and `texts` where each text is. There is a thread for each
-    /// scratch.
-    pub(crate) fn run(&self, ids: &[u32], texts: &[Range<usize>], scratches: &mut [Scratch]) {
+    /// scratch; the observer is called by this one.
+    pub(crate) fn run(
+        &self,
+        ids: &[u32],
+        texts: &[Range<usize>],
+        scratches: &mut [Scratch],
+        observer: Option<Observer>,
+    ) {
         let team = Team::new(scratches.len());
         let Some((first, others)) = scratches.split_first_mut() else { return };
         // Threads of their own: those of a pool may be busy, and then all would wait.
         std::thread::scope(|scope| {
             for (i, scratch) in others.iter_mut().enumerate() {
                 let member = team.member(i + 1);
-                scope.spawn(move || self.run_member(ids, texts, member, scratch));
+                scope.spawn(move || self.run_member(ids, texts, member, scratch, None));
             }
-            self.run_member(ids, texts, team.member(0), first);
+            self.run_member(ids, texts, team.member(0), first, observer);
         });
     }
 
@@ -139,7 +172,13 @@ impl Bert {
         texts: &[Range<usize>],
         mut member: Member,
         scratch: &mut Scratch,
+        mut observer: Option<Observer>,
     ) {
+        let mut see = |product: usize, rows: &[f32]| {
+            if let Some(observer) = &mut observer {
+                observer(product, rows);
+            }
+        };
         let Config { hidden, inner, heads, activation, .. } = self.config;
         let Scratch { hidden: x, qkv, attention, inner: wide, rounded, raw } = scratch;
         let tokens = ids.len();
@@ -159,7 +198,9 @@ impl Bert {
         self.normalize(&self.norm, x);
         let (head, none) = (self.config.head(), Activation::None);
         let own_heads = member.share(heads);
-        for layer in &self.layers {
+        for (i, layer) in self.layers.iter().enumerate() {
+            let first = PRODUCTS.len() * i;
+            see(first, x);
             let qkv_rows = &mut qkv[..tokens * 3 * hidden];
             if own_heads.len() == heads {
                 layer.qkv.apply(x, 0..layer.qkv.panels(), qkv_rows, Into::Place, none, rounded);
@@ -178,17 +219,20 @@ impl Bert {
             attention::attend(&self.config, qkv, texts, own_heads.clone(), attention);
             member.exchange(attention, hidden, heads, head);
 
+            see(first + 1, attention);
             let linear = &layer.attention;
             let own = member.share(linear.panels());
             linear.apply(attention, own, x, Into::Sum, none, rounded);
             member.exchange(x, hidden, linear.panels(), PANEL);
             self.normalize(&layer.attention_norm, x);
 
+            see(first + 2, x);
             let linear = &layer.up;
             let own = member.share(linear.panels());
             linear.apply(x, own, wide, Into::Place, activation, rounded);
             member.exchange(wide, inner, linear.panels(), PANEL);
 
+            see(first + 3, wide);
             let linear = &layer.down;
             let own = member.share(linear.panels());
             linear.apply(wide, own, x, Into::Sum, none, rounded);

@@ -19,6 +19,10 @@ impl<'a> Tensors<'a> {
         Tensors { container, prefix: PREFIXES.into_iter().find(has).unwrap_or("") }
     }
 
+    pub(crate) fn prefix(&self) -> &'static str {
+        self.prefix
+    }
+
     fn find(&self, name: &str) -> Option<&'a Tensor> {
         let full = format!("{}{name}", self.prefix);
         let container = self.container;

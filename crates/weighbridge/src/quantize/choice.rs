@@ -3,10 +3,12 @@
 use super::{Domain, Kept, Method, QuantizeRequest};
 use crate::convert::pattern;
 use weighbridge_codec::DType;
-use weighbridge_codec::block::Encoder;
+use weighbridge_codec::block::{self, Encoder};
 use weighbridge_format::{Container, Encoding, Error, Tensor};
 
 const EXCLUDED: &str = "excluded";
+/// What embeddings become at least when a model is calibrated.
+const FINER: Method = Method::Blocks(block::Method::Q8);
 const NOT_SELECTED: &str = "not selected";
 
 /// A tensor that is quantized.
@@ -41,7 +43,8 @@ pub(super) fn choose(
     for (index, tensor) in container.tensors.iter().enumerate() {
         let fits = |list: &[glob::Pattern]| list.iter().any(|p| p.matches(&tensor.name));
         let overridden = overrides.iter().rev().find(|(p, _)| p.matches(&tensor.name));
-        let method = overridden.map_or(request.method, |(_, method)| *method);
+        let usual = if finer_embedding(tensor, request) { FINER } else { request.method };
+        let method = overridden.map_or(usual, |(_, method)| *method);
         let why = if fits(&exclude) {
             Some(EXCLUDED.to_owned())
         } else if method == Method::Keep {
@@ -66,6 +69,13 @@ pub(super) fn choose(
     Ok((chosen, kept))
 }
 
+/// Calibrating can't make up for errors of embeddings, which few bits would make the largest of all.
+fn finer_embedding(tensor: &Tensor, request: &QuantizeRequest) -> bool {
+    let few_bits = matches!(request.method, Method::Blocks(m) if m.bits() < 8);
+    let ends = |kind| tensor.name.ends_with(&format!("embeddings.{kind}_embeddings.weight"));
+    request.calibration.is_some() && few_bits && ["word", "position", "token_type"].iter().any(ends)
+}
+
 fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
     let methods = || request.overrides.iter().map(|(_, m)| *m).chain([request.method]);
     let whole = methods().any(|m| matches!(m, Method::Whole(_)));
@@ -80,6 +90,16 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
         return Err(Error::refused(
             "--importance has no meaning here",
             "it goes with q8, q4, k6, k4, k3 and k2 and the best encoder",
+        ));
+    }
+    let rounds_as_usual = request.encoder == Encoder::Best
+        && request.clip.is_none()
+        && request.importance.is_none()
+        && request.domain == Domain::Weights;
+    if request.calibration.is_some() && !(uses_importance && rounds_as_usual) {
+        return Err(Error::refused(
+            "--calibrate has no meaning here",
+            "it goes with q8, q4, k6, k4, k3 and k2 and the best encoder, without --importance and --clip",
         ));
     }
     if request.domain == Domain::Activations && methods().any(|m| matches!(m, Method::Blocks(_))) {

@@ -1,6 +1,7 @@
 //! Storing weights in fewer bits, with the error that this makes measured.
 
 mod blocks;
+mod calibrate;
 mod choice;
 mod error;
 mod importance;
@@ -11,6 +12,7 @@ mod report;
 mod rows;
 mod whole;
 
+pub use calibrate::{Calibration, Vectors};
 pub use error::{ErrorSums, Loss};
 pub use method::Method;
 pub use product::ProductSettings;
@@ -47,6 +49,8 @@ pub struct QuantizeRequest {
     pub clip: Option<(f32, f32)>,
     /// A file with a weight for every column.
     pub importance: Option<PathBuf>,
+    /// Texts to watch a model with, so that its vectors stay close rather than its weights.
+    pub calibration: Option<Calibration>,
     /// For `pq` and `opq`.
     pub product: ProductSettings,
     /// Options of the formats.
@@ -67,6 +71,7 @@ impl QuantizeRequest {
             min_bytes: 0,
             clip: None,
             importance: None,
+            calibration: None,
             product: ProductSettings::default(),
             options: Options::default(),
             allow_loss: false,
@@ -177,7 +182,10 @@ impl Quantization<'_> {
         }
         let format = target_format(&self.output, Some("mcf"))?;
         let plan = format.plan(&container, &options)?;
-        let report = QuantizeReport::new(&container, &plan, &done, self.kept);
+        let mut report = QuantizeReport::new(&container, &plan, &done, self.kept);
+        if self.request.calibration.is_some() {
+            report.calibrated = Some(calibrate::compare(&container)?);
+        }
         let (allow_loss, force) = (self.request.allow_loss, self.request.force);
         let conversion =
             Conversion { container, format, plan, output: self.output, allow_loss, force };
@@ -201,7 +209,11 @@ impl Quantization<'_> {
                 Method::Rows | Method::Product { .. } | Method::Keep => {}
             }
         }
-        let mut list = Vec::new();
+        let mut list = match &self.request.calibration {
+            Some(texts) => calibrate::targets(&self.container, &orders, texts, progress)?,
+            None => Vec::new(),
+        };
+        orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
         for (index, width, clip) in whole {
             let tensor = &self.container.tensors[index];
             let (target, errors) = whole::target(tensor, width, self.request.domain, clip);

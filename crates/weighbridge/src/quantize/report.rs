@@ -1,6 +1,6 @@
 //! What quantizing made smaller, and what it cost.
 
-use super::{ErrorSums, Loss};
+use super::{ErrorSums, Loss, Vectors};
 use serde::Serialize;
 use weighbridge_format::Container;
 use weighbridge_format::model::{Encoding, Plan, Scaling};
@@ -20,6 +20,9 @@ pub struct QuantizeReport {
     /// Of product quantization: the share of the ten nearest words that are still among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_at_10: Option<f64>,
+    /// Of a model that was calibrated: what became of its vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibrated: Option<Vectors>,
 }
 
 /// A tensor in its new form.
@@ -100,6 +103,7 @@ impl QuantizeReport {
             tensors,
             kept,
             recall_at_10: None,
+            calibrated: None,
         }
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn run(
         }],
         kept,
         recall_at_10: None,
+        calibrated: None,
     };
     let (allow_loss, force) = (request.allow_loss, request.force);
     let output = output.to_owned();

@@ -1,0 +1,156 @@
+//! Rounding weights with an eye to what they are multiplied with.
+
+mod factor;
+mod moments;
+mod rounding;
+mod texts;
+
+pub use texts::Calibration;
+
+use super::ErrorSums;
+use super::blocks::Order;
+use moments::Moments;
+use rayon::prelude::*;
+use rounding::{ROWS, Rounding};
+use serde::Serialize;
+use std::sync::Arc;
+use weighbridge_encoder::{Encoder, Settings};
+use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
+use weighbridge_format::sink::Progress;
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Container, Error, Tensor, View};
+
+/// What became of a model's vectors.
+#[derive(Clone, Debug, Serialize)]
+pub struct Vectors {
+    /// Texts that the rounding did not see.
+    pub texts: usize,
+    /// Of the vectors before and after.
+    pub mean_cosine: f64,
+    pub worst_cosine: f64,
+}
+
+/// The tensors of the orders that are weights of a product, rounded.
+pub(super) fn targets(
+    container: &Container,
+    orders: &[(usize, Order)],
+    calibration: &Calibration,
+    progress: Progress,
+) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
+    let encoder = runnable(container)?;
+    let of_product = |names: Vec<String>| {
+        let named = |o: &&(usize, Order)| names.contains(&container.tensors[o.0].name);
+        orders.iter().filter(named).collect::<Vec<_>>()
+    };
+    let products: Vec<_> = encoder.products().into_iter().map(of_product).collect();
+    if products.iter().all(Vec::is_empty) {
+        let what = "--calibrate is for the weights of layers, and none of them is quantized";
+        return Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"));
+    }
+    let width = |orders: &Vec<&(usize, Order)>| {
+        orders.first().map_or(0, |(index, _)| to_len(container.tensors[*index].shape[1]))
+    };
+    let mut moments: Vec<_> = products.iter().map(|orders| Moments::new(width(orders))).collect();
+    encoder.observe(&calibration.texts()?, &mut |product, rows| moments[product].add(rows))?;
+    let mut list = Vec::new();
+    for (mut moments, orders) in moments.into_iter().zip(products) {
+        if orders.is_empty() {
+            continue;
+        }
+        moments.finish();
+        let root = factor::upper_root(&moments.sums, moments.width).ok_or_else(|| {
+            let what = format!("what {:?} is fed with is beyond the range of f32", {
+                &container.tensors[orders[0].0].name
+            });
+            Error::refused(what, "quantize without --calibrate, or with other texts")
+        })?;
+        for (index, order) in orders {
+            let tensor = &container.tensors[*index];
+            let rounding = Rounding::new(order.method, moments.width, &moments.sums, &root);
+            let (target, errors) = round(tensor, order, &rounding)?;
+            progress(tensor.count());
+            list.push((*index, target, errors));
+        }
+    }
+    Ok(list)
+}
+
+/// Compares the vectors of a model with those it has when its tensors are stored as is planned.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn compare(container: &Container) -> Result<Vectors, Error> {
+    let mut after = container.clone();
+    for tensor in &mut after.tensors {
+        let Some(target) = tensor.target.take() else { continue };
+        let mut bytes = Vec::new();
+        target.data.produce(&mut |some| {
+            bytes.extend_from_slice(some);
+            Ok(())
+        })?;
+        let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
+        *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes));
+    }
+    let texts = texts::held_out();
+    let before = runnable(container)?.embed(&texts)?;
+    let after = runnable(&after)?.embed(&texts)?;
+    let pairs = before.iter().zip(&after);
+    let cosines: Vec<_> = pairs.map(|(x, y)| ErrorSums::of(x, y).loss().cosine).collect();
+    Ok(Vectors {
+        texts: texts.len(),
+        mean_cosine: cosines.iter().sum::<f64>() / cosines.len() as f64,
+        worst_cosine: cosines.into_iter().fold(1.0, f64::min),
+    })
+}
+
+fn runnable(container: &Container) -> Result<Encoder, Error> {
+    Encoder::new(container, &Settings::default()).map_err(|why| match why {
+        Error::Refused { what, hint } => {
+            Error::refused(format!("--calibrate must run the model, but {what}"), hint)
+        }
+        other => other,
+    })
+}
+
+/// Rounds a matrix.
+fn round(
+    tensor: &Tensor,
+    order: &Order,
+    rounding: &Rounding,
+) -> Result<(Target, ErrorSums), Error> {
+    let (rows, cols) = (tensor.shape[0], tensor.shape[1]);
+    let method = order.method;
+    let starts: Vec<u64> = (0..rows).step_by(ROWS).collect();
+    let some = |start: &u64| {
+        let n = to_len((rows - start) * cols).min(ROWS * to_len(cols));
+        let weights = tensor.values_f32(start * cols, n);
+        let rounded = rounding.rows(&weights).map_err(|why| {
+            let what = format!("tensor {:?}, a row from {start} on: {why}", tensor.name);
+            Error::refused(what, "--exclude keeps the tensor as it is")
+        })?;
+        let values: Vec<f32> = rounded.iter().flat_map(|row| row.values()).collect();
+        Ok((rounded, ErrorSums::of(&weights, &values)))
+    };
+    let parts = starts.par_iter().map(some).collect::<Result<Vec<_>, Error>>()?;
+    let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
+    let layout = Blockwise::layout(method, &tensor.shape).ok_or_else(too_large)?;
+    let mut scales = Vec::with_capacity(to_len(layout.codes));
+    let all = || parts.iter().flat_map(|(rows, _)| rows);
+    all().for_each(|row| scales.extend_from_slice(&row.scales));
+    scales.resize(to_len(layout.shares), 0);
+    all().for_each(|row| scales.extend_from_slice(&row.shares));
+    scales.resize(to_len(layout.codes), 0);
+    let codes: Vec<u8> = all().flat_map(|row| row.packed(method)).collect();
+    let errors = parts.iter().fold(ErrorSums::default(), |sum, (_, errors)| sum.plus(*errors));
+    let blockwise = Arc::new(Blockwise { method, scales: View::owned(scales) });
+    let encoding = Encoding::Blockwise(blockwise);
+    Ok((Target { encoding, data: Arc::new(Codes(codes)), bounds: order.clip }, errors))
+}
+
+/// The codes of a matrix; unlike others they can't be made one part at a time.
+#[derive(Debug)]
+struct Codes(Vec<u8>);
+
+impl Produce for Codes {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        out(&self.0)
+    }
+}

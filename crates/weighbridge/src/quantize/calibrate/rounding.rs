@@ -1,0 +1,279 @@
+//! Rounding weights so that what they are multiplied with hides the errors.
+//!
+//! Of a row of weights, `e` is what its errors are, `H` the moments of the inputs and `R` the
+//! triangular root of these. The aim is a small `e H eᵀ`, the squared length of `e R`. First the
+//! weights are rounded one after the other, each so that it makes up for the errors before it (that is
+//! what GPTQ does). Then scales and codes are changed one at a time as long as that helps.
+
+use half::f16;
+use std::ops::Range;
+use weighbridge_codec::block::{
+    BLOCK, BLOCKS_PER_SUPER, Encoder, Method, Recipe, ScaleTooLarge, pack,
+};
+use weighbridge_codec::dot::dots;
+
+/// Parts of a super scale that a share counts.
+const PARTS: f32 = 32.0;
+const LARGEST_SHARE: f32 = 63.0;
+
+/// Rows that are rounded by the way through the same root.
+pub(super) const ROWS: usize = 8;
+
+/// How often scales and codes are gone through again. The first time brings most.
+const PASSES: usize = 3;
+
+/// What rows of one matrix have in common.
+#[derive(Debug)]
+pub(super) struct Rounding<'a> {
+    pub method: Method,
+    pub width: usize,
+    /// `H`, which is symmetric.
+    pub moments: &'a [f32],
+    /// `R`, row by row.
+    pub root: &'a [f32],
+    /// What the error of a column counts when those behind it make up for it as well as they can: the
+    /// squares of the diagonal of `R`.
+    pub importance: Vec<f32>,
+}
+
+/// A row in the making.
+#[derive(Debug)]
+pub(super) struct Rounded {
+    pub scales: Vec<u8>,
+    pub shares: Vec<u8>,
+    codes: Vec<i8>,
+    /// The step of each block: what one more of a code adds.
+    steps: Vec<f32>,
+    /// Weight less value, for each column.
+    errors: Vec<f32>,
+    /// What the errors so far are in each value of `e R`, then `e H`.
+    carried: Vec<f32>,
+}
+
+impl<'a> Rounding<'a> {
+    pub(super) fn new(method: Method, width: usize, moments: &'a [f32], root: &'a [f32]) -> Self {
+        let importance = root.iter().step_by(width + 1).map(|v| v * v).collect();
+        Rounding { method, width, moments, root, importance }
+    }
+
+    /// Up to [`ROWS`] rows, one behind the other.
+    pub(super) fn rows(&self, weights: &[f32]) -> Result<Vec<Rounded>, ScaleTooLarge> {
+        let mut rows: Vec<_> = weights
+            .chunks_exact(self.width)
+            .map(|_| Rounded::new(self.method, self.width))
+            .collect();
+        self.in_order(weights, &mut rows)?;
+        let errors: Vec<f32> = rows.iter().flat_map(|r| &r.errors).copied().collect();
+        let mut products = vec![0.0; errors.len()];
+        dots(self.moments, &errors, self.width, &mut products);
+        for (row, products) in rows.iter_mut().zip(products.chunks_exact(self.width)) {
+            row.carried.copy_from_slice(products);
+            for _ in 0..PASSES {
+                self.better_steps(row);
+                if self.better_codes(row) == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Rounds column by column, each with the errors of those before it in mind.
+    fn in_order(&self, weights: &[f32], rows: &mut [Rounded]) -> Result<(), ScaleTooLarge> {
+        let width = self.width;
+        let group = if self.method.has_super_blocks() { BLOCK * BLOCKS_PER_SUPER } else { BLOCK };
+        for start in (0..width).step_by(group) {
+            let columns = start..width.min(start + group);
+            for (row, weights) in rows.iter_mut().zip(weights.chunks_exact(width)) {
+                self.choose_scales(row, weights, columns.clone())?;
+            }
+            for k in columns {
+                let root = &self.root[k * width..][..width];
+                for (row, weights) in rows.iter_mut().zip(weights.chunks_exact(width)) {
+                    let wanted = weights[k] + row.carried[k] / root[k];
+                    let error = weights[k] - row.round(k, wanted, self.method);
+                    row.errors[k] = error;
+                    let carried = row.carried[k + 1..].iter_mut().zip(&root[k + 1..]);
+                    carried.for_each(|(c, r)| *c += error * r);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Chooses the scales of some columns, for the weights that would make up best for the errors
+    /// before them if they could be stored as they are.
+    fn choose_scales(
+        &self,
+        row: &mut Rounded,
+        weights: &[f32],
+        columns: Range<usize>,
+    ) -> Result<(), ScaleTooLarge> {
+        let start = columns.start;
+        let mut wanted = weights[columns.clone()].to_vec();
+        let mut carried = row.carried[columns.clone()].to_vec();
+        for k in columns.clone() {
+            let root = &self.root[k * self.width..][..columns.end];
+            let change = carried[k - start] / root[k];
+            wanted[k - start] += change;
+            let rest = carried[k - start + 1..].iter_mut().zip(&root[k + 1..]);
+            rest.for_each(|(c, r)| *c -= change * r);
+        }
+        let recipe = Recipe {
+            method: self.method,
+            encoder: Encoder::Best,
+            clip: (f32::MIN, f32::MAX),
+            importance: Some(&self.importance[columns.clone()]),
+        };
+        let blocks = start / BLOCK..columns.end.div_ceil(BLOCK);
+        let (scales, shares) = row.scales_of(blocks.clone(), self.method);
+        recipe.choose_scales(&wanted, scales, shares)?;
+        blocks.for_each(|block| row.read_step(block, self.method));
+        Ok(())
+    }
+
+    /// Gives blocks the share, or the scale, that suits their codes best.
+    fn better_steps(&self, row: &mut Rounded) {
+        let width = self.width;
+        for block in 0..row.steps.len() {
+            let columns = block * BLOCK..width.min((block + 1) * BLOCK);
+            let codes: Vec<f32> =
+                row.codes[columns.clone()].iter().map(|c| f32::from(*c)).collect();
+            let mut square = 0.0;
+            for (k, code) in columns.clone().zip(&codes) {
+                let moments = &self.moments[k * width..][columns.clone()];
+                square += code * moments.iter().zip(&codes).map(|(m, c)| m * c).sum::<f32>();
+            }
+            let along: f32 =
+                row.carried[columns.clone()].iter().zip(&codes).map(|(c, e)| c * e).sum();
+            if square.is_nan() || square <= 0.0 {
+                continue;
+            }
+            let before = row.steps[block];
+            row.write_step(block, before + along / square, self.method);
+            let change = row.steps[block] - before;
+            // Rounding may have spoilt it.
+            if change == 0.0 || change * (2.0 * along - change * square) <= 0.0 {
+                row.write_step(block, before, self.method);
+                debug_assert_eq!(row.steps[block], before);
+                continue;
+            }
+            for (k, code) in columns.zip(&codes).filter(|(_, code)| **code != 0.0) {
+                self.change(row, k, change * code);
+            }
+        }
+    }
+
+    /// Gives codes the value that suits the others best. How many were changed.
+    fn better_codes(&self, row: &mut Rounded) -> usize {
+        let mut changed = 0;
+        for k in 0..self.width {
+            let (step, code) = (row.steps[k / BLOCK], f32::from(row.codes[k]));
+            if step == 0.0 {
+                continue;
+            }
+            let best = code * step + row.carried[k] / self.moments[k * self.width + k];
+            let value = row.round(k, best, self.method);
+            let change = value - code * step;
+            if change != 0.0 {
+                changed += 1;
+                self.change(row, k, change);
+            }
+        }
+        changed
+    }
+
+    /// A value of the row has become so much more.
+    fn change(&self, row: &mut Rounded, column: usize, by: f32) {
+        row.errors[column] -= by;
+        let moments = &self.moments[column * self.width..][..self.width];
+        row.carried.iter_mut().zip(moments).for_each(|(c, m)| *c -= by * m);
+    }
+}
+
+impl Rounded {
+    fn new(method: Method, width: usize) -> Rounded {
+        let blocks = width.div_ceil(BLOCK);
+        let (scales, shares) = match method.has_super_blocks() {
+            true => (blocks.div_ceil(BLOCKS_PER_SUPER), blocks),
+            false => (blocks, 0),
+        };
+        Rounded {
+            scales: vec![0; 2 * scales],
+            shares: vec![0; shares],
+            codes: vec![0; width],
+            steps: vec![0.0; blocks],
+            errors: vec![0.0; width],
+            carried: vec![0.0; width],
+        }
+    }
+
+    /// The scales and shares of whole groups of blocks.
+    fn scales_of(&mut self, blocks: Range<usize>, method: Method) -> (&mut [u8], &mut [u8]) {
+        if method.has_super_blocks() {
+            let groups = blocks.start / BLOCKS_PER_SUPER..blocks.end.div_ceil(BLOCKS_PER_SUPER);
+            (&mut self.scales[2 * groups.start..2 * groups.end], &mut self.shares[blocks])
+        } else {
+            (&mut self.scales[2 * blocks.start..2 * blocks.end], &mut [])
+        }
+    }
+
+    fn scale(&self, index: usize) -> f32 {
+        f16::from_le_bytes([self.scales[2 * index], self.scales[2 * index + 1]]).to_f32()
+    }
+
+    fn read_step(&mut self, block: usize, method: Method) {
+        self.steps[block] = if method.has_super_blocks() {
+            self.scale(block / BLOCKS_PER_SUPER) * (f32::from(self.shares[block]) / PARTS)
+        } else {
+            self.scale(block)
+        };
+    }
+
+    /// Stores the nearest step that can be had without touching other blocks.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn write_step(&mut self, block: usize, step: f32, method: Method) {
+        if method.has_super_blocks() {
+            let scale = self.scale(block / BLOCKS_PER_SUPER);
+            let share = (step / (scale / PARTS)).round();
+            self.shares[block] =
+                if share.is_nan() { 0 } else { share.clamp(0.0, LARGEST_SHARE) as u8 };
+        } else {
+            let stored = f16::from_f32(step.clamp(0.0, f16::MAX.to_f32()));
+            self.scales[2 * block..][..2].copy_from_slice(&stored.to_le_bytes());
+        }
+        self.read_step(block, method);
+    }
+
+    /// Gives a column the nearest code; the value of that.
+    #[allow(clippy::cast_possible_truncation)]
+    fn round(&mut self, column: usize, wanted: f32, method: Method) -> f32 {
+        let step = self.steps[column / BLOCK];
+        if step == 0.0 {
+            self.codes[column] = 0;
+            return 0.0;
+        }
+        let limit = f32::from(method.largest_code());
+        let code = (wanted / step).round_ties_even().clamp(-limit, limit);
+        self.codes[column] = code as i8;
+        code * step
+    }
+
+    /// What the codes stand for.
+    pub(super) fn values(&self) -> impl Iterator<Item = f32> {
+        let value = |(k, code): (usize, &i8)| f32::from(*code) * self.steps[k / BLOCK];
+        self.codes.iter().enumerate().map(value)
+    }
+
+    /// The codes as a file has them.
+    pub(super) fn packed(&self, method: Method) -> Vec<u8> {
+        let mut packed = vec![0; self.steps.len() * method.block_bytes()];
+        let blocks = self.codes.chunks(BLOCK).zip(packed.chunks_exact_mut(method.block_bytes()));
+        for (codes, packed) in blocks {
+            let mut whole = [0; BLOCK];
+            whole.iter_mut().zip(codes).for_each(|(to, code)| *to = code.cast_unsigned());
+            pack(method, &whole, packed);
+        }
+        packed
+    }
+}

@@ -1,0 +1,74 @@
+//! The texts that a model is watched with.
+
+use std::path::{Path, PathBuf};
+use weighbridge_format::Error;
+
+/// Sentences on all kinds of subjects, one a line.
+const BUILT_IN: &str = include_str!("texts.txt");
+
+/// One in so many of the built-in sentences is only for comparing.
+const HELD_OUT: usize = 7;
+
+/// Which texts a model is watched with while its weights are rounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Calibration {
+    /// Plain English that comes with the program.
+    BuiltIn,
+    /// The lines of a file.
+    File(PathBuf),
+}
+
+impl Calibration {
+    pub(super) fn texts(&self) -> Result<Vec<String>, Error> {
+        let mut texts = match self {
+            Calibration::BuiltIn => built_in(false),
+            Calibration::File(path) => lines(path)?,
+        };
+        texts.extend(mixed(&texts));
+        Ok(texts)
+    }
+}
+
+/// Texts that no calibration sees.
+pub(super) fn held_out() -> Vec<String> {
+    built_in(true)
+}
+
+fn built_in(held_out: bool) -> Vec<String> {
+    let lines = BUILT_IN.lines().enumerate();
+    lines.filter(|(i, _)| (i % HELD_OUT == 0) == held_out).map(|(_, l)| l.to_owned()).collect()
+}
+
+fn lines(path: &Path) -> Result<Vec<String>, Error> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+    let lines: Vec<_> =
+        text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
+    if lines.is_empty() {
+        let what = format!("{:?} has no lines of text", path.display().to_string());
+        return Err(Error::refused(what, "--calibrate-with takes a file with a text a line"));
+    }
+    Ok(lines)
+}
+
+/// The words of the texts dealt out anew, in as many texts of other lengths. Models also meet what is
+/// no sentence, and are fed with other values there.
+fn mixed(texts: &[String]) -> Vec<String> {
+    let mut words: Vec<&str> = texts.iter().flat_map(|t| t.split_whitespace()).collect();
+    // The same for the same texts: numbers of a generator of Lehmer's kind.
+    let mut state = 1_u64;
+    let mut below = |n: usize| {
+        state = state * 48_271 % 2_147_483_647;
+        (state % n.max(1) as u64) as usize
+    };
+    for i in (1..words.len()).rev() {
+        words.swap(i, below(i + 1));
+    }
+    let mut made = Vec::new();
+    let mut rest = &words[..];
+    while !rest.is_empty() {
+        let (text, behind) = rest.split_at(rest.len().min(3 + below(30)));
+        made.push(text.join(" "));
+        rest = behind;
+    }
+    made
+}

