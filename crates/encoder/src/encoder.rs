@@ -19,6 +19,9 @@ const BATCH_TOKENS: usize = 256;
 /// With fewer tokens a thread than this, threads share the products instead of the texts.
 const FEW_TOKENS: usize = 24;
 
+/// More only take memory and time.
+const MOST_THREADS: usize = 1024;
+
 /// Texts that one thread makes tokens of at a time.
 const TEXTS: usize = 32;
 
@@ -57,6 +60,10 @@ impl Encoder {
         let pool = match settings.threads {
             None => None,
             Some(0) => return Err(Error::refused("0 threads can't do anything", "at least 1")),
+            Some(n) if n > MOST_THREADS => {
+                let what = format!("{n} threads are too many");
+                return Err(Error::refused(what, format!("at most {MOST_THREADS}")));
+            }
             Some(n) => {
                 let pool = ThreadPoolBuilder::new().num_threads(n).build();
                 Some(pool.map_err(|e| Error::refused(format!("{n} threads: {e}"), ""))?)

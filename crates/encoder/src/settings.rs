@@ -82,8 +82,20 @@ impl Outcome {
             (None, Some(name)) => Pooling::parse(name)?,
             (None, None) => Pooling::Mean,
         };
-        let normalize = settings.normalize.unwrap_or(container.text("normalize") != Some("false"));
+        let normalize = match (settings.normalize, container.text("normalize")) {
+            (Some(normalize), _) => normalize,
+            (None, None | Some("true")) => true,
+            (None, Some("false")) => false,
+            (None, Some(text)) => {
+                let what = format!("metadata normalize is \"{text}\"");
+                return Err(Error::refused(what, "true or false was expected"));
+            }
+        };
         let own = token_limit(container);
+        if let (None, Some(text)) = (own, container.text("max_seq_length")) {
+            let what = format!("metadata max_seq_length is \"{text}\"");
+            return Err(Error::refused(what, "a number of tokens was expected"));
+        }
         let max_tokens =
             settings.max_tokens.or(own.filter(|n| *n <= positions)).unwrap_or(positions);
         if max_tokens > positions {

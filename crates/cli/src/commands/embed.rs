@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use weighbridge::embed::{self, Done, Embedded, Reading, Request, Row, Run, TEXT, Texts, jsonl};
-use weighbridge::encoder::Settings;
+use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::{Encoder, Error, models};
 
 pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
@@ -25,11 +25,28 @@ pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
         dimensions: args.dimensions,
         ..args.model.settings(args.pooling)
     };
-    let encoder = Encoder::open_with(models::find(&args.model.model)?, &settings)?;
+    let model = models::find(&args.model.model)?;
+    if let Some(output) = &args.output {
+        for (other, what) in [(Some(&model), "model"), (args.input.as_ref(), "input")] {
+            if other.is_some_and(|other| is_same(other, output)) {
+                let what = format!("{} is the {what}", output.display());
+                return Err(Error::refused(what, "vectors go into another file"));
+            }
+        }
+    }
+    if settings.precision == Precision::Bf16 && !has_bf16() {
+        eprintln!("note: this processor does not multiply bf16; f32 is used, which is closer");
+    }
+    let encoder = Encoder::open_with(model, &settings)?;
     match &args.output {
         None => print_vectors(args, &encoder, &mut texts, bytes),
         Some(output) => write_vectors(args, settings, &encoder, &mut texts, bytes, output),
     }
+}
+
+/// Whether two names lead to one file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// The texts, and how many bytes they have where that is known.

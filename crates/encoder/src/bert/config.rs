@@ -27,7 +27,6 @@ impl Config {
         let layers = (0..)
             .take_while(|i| tensors.has(&format!("encoder.layer.{i}.output.dense.weight")))
             .count();
-        let said = container.text("num_layers").and_then(|t| t.parse::<usize>().ok());
         let heads = match container.text("num_attention_heads") {
             Some(text) => {
                 text.parse().ok().filter(|&n| n > 0 && hidden % n == 0).ok_or_else(|| {
@@ -56,7 +55,15 @@ impl Config {
             }
         };
         // A layer that the metadata counts and the file lacks is missed by its name while loading.
-        let layers = said.filter(|&n| n <= 1000).unwrap_or(layers);
+        let layers = match container.text("num_layers") {
+            None => layers,
+            Some(text) => {
+                text.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(|| {
+                    let what = format!("\"{text}\" is no number of layers");
+                    Error::refused(what, "num_hidden_layers in config.json, or metadata num_layers")
+                })?
+            }
+        };
         // Tensors may share their bytes, so the file's size alone does not bound the weights.
         let each = (4 * hidden as u128 + 2 * inner as u128) * hidden as u128;
         let most = 16 * u128::from(container.size) + (1 << 24);

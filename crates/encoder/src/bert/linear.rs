@@ -1,12 +1,14 @@
 //! A product with a matrix of the model, plus its bias.
 
+use super::tensors::no_numbers;
 use crate::kernels::matrix::{self, Activation, Left, Packed, Start};
 use crate::kernels::pairs::{self, Kind};
 use crate::kernels::{BF16, LEVEL, Level, PANEL, bytes};
 use crate::settings::Precision;
 use rayon::prelude::*;
 use std::ops::Range;
-use weighbridge_format::Tensor;
+use std::sync::Mutex;
+use weighbridge_format::{Error, Tensor};
 
 #[derive(Debug)]
 pub(crate) struct Linear {
@@ -42,10 +44,15 @@ pub(crate) enum Into {
 
 impl Linear {
     /// Of matrices with the same number of columns, one below the other, each with its bias.
-    pub(crate) fn new(parts: &[(&Tensor, Vec<f32>)], depth: usize, precision: Precision) -> Linear {
+    pub(crate) fn new(
+        parts: &[(&Tensor, Vec<f32>)],
+        depth: usize,
+        precision: Precision,
+    ) -> Result<Linear, Error> {
         let columns = parts.iter().map(|(_, bias)| bias.len()).sum::<usize>();
         let mut bias: Vec<f32> = parts.iter().flat_map(|(_, bias)| bias).copied().collect();
         bias.resize(columns.next_multiple_of(PANEL), 0.0);
+        let odd = Mutex::new(None);
         // The rows of a panel, out of whichever part they are in.
         let rows = |first: usize, values: &mut Vec<f32>, raw: &mut Vec<u8>| {
             values.clear();
@@ -57,6 +64,11 @@ impl Linear {
                 if from < end {
                     let place = &mut values[(from - first) * depth..(end - first) * depth];
                     tensor.rows_f32((from - start) as u64, place, raw);
+                    if !place.iter().all(|v| v.is_finite())
+                        && let Ok(mut odd) = odd.lock()
+                    {
+                        *odd = Some(tensor.name.clone());
+                    }
                 }
                 start += bias.len();
             }
@@ -90,7 +102,10 @@ impl Linear {
             });
             Weights::F32(packed)
         };
-        Linear { weights, bias, depth, columns }
+        match odd.into_inner() {
+            Ok(Some(name)) => Err(no_numbers(&name)),
+            _ => Ok(Linear { weights, bias, depth, columns }),
+        }
     }
 
     /// `c = activation(a * weights + bias)`, or `c += a * weights + bias`, for the columns of some

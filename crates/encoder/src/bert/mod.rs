@@ -82,10 +82,11 @@ impl Bert {
                 shifts: tensors.vector(&format!("{name}.bias"), hidden)?,
             })
         };
-        let mut positions = vec![0.0; config.positions * hidden];
         let places = "embeddings.position_embeddings.weight";
+        let places = tensors.shaped(places, &[config.positions, hidden])?;
+        let mut positions = vec![0.0; config.positions * hidden];
         let mut raw = Vec::new();
-        tensors.shaped(places, &[config.positions, hidden])?.rows_f32(0, &mut positions, &mut raw);
+        places.rows_f32(0, &mut positions, &mut raw);
         // Texts are of the first type; models without types have no such tensor.
         let types = "embeddings.token_type_embeddings.weight";
         if tensors.has(types) {
@@ -103,7 +104,7 @@ impl Bert {
                 let weight = tensors.shaped(&format!("{name}.weight"), &[columns, depth])?;
                 parts.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
             }
-            Ok::<_, Error>(Linear::new(&parts, depth, precision))
+            Linear::new(&parts, depth, precision)
         };
         let [own, attention, up, down] = PRODUCTS;
         let layer = |i: usize| -> Result<Layer, Error> {

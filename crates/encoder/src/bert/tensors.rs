@@ -73,8 +73,18 @@ impl<'a> Tensors<'a> {
     }
 
     pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
-        Ok(self.shaped(name, &[len])?.values_f32(0, len))
+        let values = self.shaped(name, &[len])?.values_f32(0, len);
+        match values.iter().all(|v| v.is_finite()) {
+            true => Ok(values),
+            false => Err(no_numbers(name)),
+        }
     }
+}
+
+/// Sums would lose them on the way, and vectors be wrong without a sign of it.
+pub(super) fn no_numbers(name: &str) -> Error {
+    let what = format!("tensor {name} has values that are infinite or no numbers");
+    Error::refused(what, "`inspect --stats` counts them")
 }
 
 /// The names that share most with a name, by their parts between dots.

@@ -115,7 +115,9 @@ impl Rows {
         let parts = rows.chunks_exact(depth).flat_map(|row| row.chunks(BLOCK));
         let places = self.codes.chunks_exact_mut(BLOCK).zip(&mut self.blocks);
         for (values, (codes, block)) in parts.zip(places) {
-            block.scale = extent(values).0 / 127.0;
+            let (largest, sum) = extent(values);
+            // What is no number is lost by rounding, but not from the sum.
+            block.scale = if sum.is_nan() { f32::NAN } else { largest / 127.0 };
             codes[values.len()..].fill(0);
             block.start = -128 * round_bytes(values, inverse(block.scale), codes);
         }

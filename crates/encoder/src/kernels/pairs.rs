@@ -143,7 +143,9 @@ impl Rows {
             match kind {
                 Kind::Bf16 => to_bf16(row, values),
                 Kind::Integers => {
-                    *scale = extent(row).0 / LARGEST;
+                    let (largest, sum) = extent(row);
+                    // What is no number is lost by rounding, but not from the sum.
+                    *scale = if sum.is_nan() { f32::NAN } else { largest / LARGEST };
                     // Rows of nothing but zeros, or nearly so, are zeros.
                     round(row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
                 }

@@ -8,6 +8,9 @@ use serde_json::Value as Json;
 use std::fmt;
 use weighbridge_format::Error;
 
+/// The longest word that a model may want to look up.
+const LONGEST_WORD: usize = 10_000;
+
 pub(super) const FILE: &str = "tokenizer.json";
 
 #[derive(Deserialize)]
@@ -106,6 +109,11 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
     let unk_token = need(model.unk_token, "model.unk_token")?;
     let max_word_characters =
         need(model.max_input_chars_per_word, "model.max_input_chars_per_word")?;
+    if max_word_characters > LONGEST_WORD {
+        // The time for a word grows with its length times that of the longest token.
+        let what = format!("{FILE}: words of {max_word_characters} characters");
+        return Err(Error::refused(what, format!("at most {LONGEST_WORD}; BERT has 100")));
+    }
     let (tokens, ids) = need(model.vocab.and_then(|vocab| vocab.0), "model.vocab")?;
     let pieces = in_order(tokens, &ids)?.into_pieces(&prefix)?;
     if let Some(token) = pieces.repeated.and_then(|id| pieces.token(id)) {

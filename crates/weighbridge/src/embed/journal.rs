@@ -82,6 +82,17 @@ impl Journal {
             let what = format!("{} is of a run that was not finished", paths.rows.display());
             return Err(Error::refused(what, "--resume goes on with it, --force starts over"));
         }
+        // Without the facts they are no journal, and may be anyone's.
+        let others = [&paths.rows, &paths.records, &paths.document];
+        if let Some(other) =
+            others.into_iter().find(|p| p.symlink_metadata().is_ok()).filter(|_| !exists)
+        {
+            let what = format!("{} is there, and not of an unfinished run", other.display());
+            return Err(Error::refused(
+                what,
+                "this run would write it: move it away, or name another output",
+            ));
+        }
         let resume = exists && attitude.resume;
         if resume {
             compare_facts(&paths, facts)?;

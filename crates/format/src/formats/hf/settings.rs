@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 /// Metadata keys and values, in the order in which they are written.
 pub(super) struct Settings {
+    /// A plain BERT, of which these settings say all.
     pub is_bert: bool,
     pub list: Vec<(&'static str, String)>,
 }
@@ -48,7 +49,10 @@ impl Settings {
         add("tokenize_chinese_chars", tokenizer.split_chinese.map(|b| b.to_string()));
         add("layer_norm_eps", text(&config["layer_norm_eps"]));
         add("hidden_act", text(&config["hidden_act"]));
-        Ok(Settings { is_bert: config["model_type"] == "bert", list })
+        let is_absolute =
+            config["position_embedding_type"].as_str().is_none_or(|t| t == "absolute");
+        let is_bert = config["model_type"] == "bert" && is_absolute && has_usual_modules(&modules);
+        Ok(Settings { is_bert, list })
     }
 }
 
@@ -57,15 +61,32 @@ fn pooling_mode(pooling: &Json) -> Option<String> {
     if let Some(mode) = pooling["pooling_mode"].as_str() {
         return Some(mode.to_owned());
     }
-    let flags = [
+    let known = [
         ("pooling_mode_mean_tokens", "mean"),
         ("pooling_mode_cls_token", "cls"),
         ("pooling_mode_max_tokens", "max"),
         ("pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len"),
     ];
-    let on: Vec<_> =
-        flags.iter().filter(|(flag, _)| pooling[*flag] == true).map(|(_, m)| *m).collect();
-    (!on.is_empty()).then(|| on.join("+"))
+    // Flags of other modes keep their names, so that nobody takes them for one of these.
+    let flags = pooling.as_object().into_iter().flatten();
+    let on: Vec<_> = flags
+        .filter(|(flag, value)| flag.starts_with("pooling_mode_") && **value == true)
+        .map(|(flag, _)| known.iter().find(|(k, _)| k == flag).map_or(flag.as_str(), |(_, m)| *m))
+        .collect();
+    match pooling.is_null() {
+        true => None,
+        false if on.is_empty() => Some("none".to_owned()),
+        false => Some(on.join("+")),
+    }
+}
+
+/// Whether the modules are those that settings can tell of.
+fn has_usual_modules(modules: &Json) -> bool {
+    let usual = ["Transformer", "Pooling", "Normalize"];
+    let is_usual = |m: &Json| {
+        m["type"].as_str().is_some_and(|t| usual.contains(&t.rsplit('.').next().unwrap_or(t)))
+    };
+    modules.as_array().is_none_or(|list| list.iter().all(is_usual))
 }
 
 /// Whether a module normalizes the vectors; nothing when there is no list of modules.
