@@ -139,10 +139,11 @@ fn a_model_that_was_cut_short_is_refused() {
         let output = run(at, &["a truck", "--output", "out.npy"]);
         // A shorter list of words may be another one.
         if file != "model/vocab.txt" {
-            assert_eq!(output.status.code(), Some(3), "{file}: {}", err(&output));
+            assert!(matches!(output.status.code(), Some(2 | 3)), "{file}: {}", err(&output));
             assert!(err(&output).starts_with("error"), "{}", err(&output));
             assert_eq!(names(at), <[&str; 0]>::default());
         }
+        let _ = std::fs::remove_file(at.join("out.npy"));
         std::fs::write(at.join(file), &whole).unwrap();
     }
 }
