@@ -375,15 +375,15 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
 /// Whole processes, from their start to the vector of one text, and their memory till they end.
 fn measure_start(files: &Files, made: &Made) -> Outcome<Vec<Row>> {
     let text = "How do I reset my password on this site?";
-    let ours = |model: &Path| {
+    let ours = |model: &Path, precision: &str| {
         let mut command = Command::new(&files.program);
-        command.arg("embed").arg("--model").arg(model);
+        command.args(["embed", "--precision", precision, "--model"]).arg(model);
         command
     };
     let all = std::thread::available_parallelism()?.get();
     let start: [&dyn Fn() -> Command; 6] = [
-        &|| ours(&made.embd),
-        &|| ours(&made.mcf),
+        &|| ours(&made.embd, "f32"),
+        &|| ours(&made.mcf, "q8"),
         &|| made.ort("f32-fused", all),
         &|| made.ort("int8-fused-column", all),
         &|| made.torch(all),
