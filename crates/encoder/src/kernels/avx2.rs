@@ -3,7 +3,7 @@
 
 use super::ahead::Ahead;
 use super::matrix::Tile;
-use super::pairs::Tile as PairTile;
+use super::pairs::{Pairs, Tile as PairTile};
 use std::arch::x86_64::*;
 
 /// See `matrix::plain`.
@@ -70,8 +70,10 @@ pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32], c_row: usize) {
     let mut acc = [[_mm256_setzero_si256(); 2]; N];
-    let mut step = |rows: &[*const i32; N], at: usize| {
-        let line = tile.lines[at].as_ptr().cast::<__m256i>();
+    let pairs = tile.lines.len();
+    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
+    let mut step = |line: &Pairs, at: usize| {
+        let line = line.as_ptr().cast::<__m256i>();
         // SAFETY: a line is two registers, and there is a pair for it in each of the rows.
         unsafe {
             let (left, right) = (_mm256_loadu_si256(line), _mm256_loadu_si256(line.add(1)));
@@ -82,18 +84,16 @@ pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32],
             }
         }
     };
-    let pairs = tile.lines.len();
-    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
     let mut ahead = Ahead::new(tile.onto.ahead);
-    let whole = pairs - pairs % 4;
-    for at in (0..whole).step_by(4) {
+    // With more than two steps a turn the compiler mixes them, and runs out of registers.
+    let (twos, last) = tile.lines.as_chunks::<2>();
+    for (i, [first, second]) in twos.iter().enumerate() {
         ahead.fetch();
-        for i in 0..4 {
-            step(&rows, at + i);
-        }
+        step(first, 2 * i);
+        step(second, 2 * i + 1);
     }
-    for at in whole..pairs {
-        step(&rows, at);
+    if let [line] = last {
+        step(line, pairs - 1);
     }
     for (r, acc) in acc.into_iter().enumerate() {
         let scale = _mm256_set1_ps(tile.row_scales[r]);
