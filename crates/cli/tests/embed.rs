@@ -72,7 +72,8 @@ fn texts_are_printed_with_their_vectors() {
     let output = run(at, &arguments);
     assert!(output.status.success(), "{}", err(&output));
     let given = lines(&out(&output));
-    let piped = fed(at, &["embed", "--model", "model", "--to", "jsonl"], &TEXTS.join("\n"));
+    let piped = ["embed", "--model", "model", "--to", "jsonl", "-i", "-", "-o", "-"];
+    let piped = fed(at, &piped, &TEXTS.join("\n"));
     let named = fed(at, &["embed", "-m", "model", "-i", "-", "--batch", "3"], &TEXTS.join("\r\n"));
     assert_eq!(out(&piped), out(&output));
     for lines in [given, lines(&out(&named))] {

@@ -32,7 +32,7 @@ pub(crate) struct Embed {
     /// Lines are JSON objects, and this member is the text; the others are kept with the rows
     #[arg(long, value_name = "NAME", conflicts_with = "texts")]
     pub field: Option<String>,
-    /// What to write; else vectors are printed
+    /// What to write; else, and with -, vectors are printed
     #[arg(long, short, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// jsonl, npy, i8bin, f32bin, finalfusion, safetensors; else the output's extension says it

@@ -15,7 +15,8 @@ use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::{Encoder, Error, models};
 
 pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
-    if args.output.is_none() && args.to.as_deref().is_some_and(|to| to != jsonl::ID) {
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    if output.is_none() && args.to.as_deref().is_some_and(|to| to != jsonl::ID) {
         return Err(Error::refused("such a file needs a name", "--output names it"));
     }
     // The input first: what is wrong with it is found sooner than a model is loaded.
@@ -26,7 +27,7 @@ pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
         ..args.model.settings(args.pooling)
     };
     let model = models::find(&args.model.model)?;
-    if let Some(output) = &args.output {
+    if let Some(output) = output {
         for (other, what) in [(Some(&model), "model"), (args.input.as_ref(), "input")] {
             if other.is_some_and(|other| is_same(other, output)) {
                 let what = format!("{} is the {what}", output.display());
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
         eprintln!("note: this processor does not multiply bf16; f32 is used, which is closer");
     }
     let encoder = Encoder::open_with(model, &settings)?;
-    match &args.output {
+    match output {
         None => print_vectors(args, &encoder, &mut texts, bytes),
         Some(output) => write_vectors(args, settings, &encoder, &mut texts, bytes, output),
     }
@@ -88,7 +89,7 @@ fn print_vectors(
     bytes: Option<u64>,
 ) -> Result<ExitCode, Error> {
     let terminal = io::stdout().is_terminal();
-    let in_json = args.json || args.to.is_some() || !terminal;
+    let in_json = args.json || args.to.is_some() || args.output.is_some() || !terminal;
     // Two things on one terminal would be in each other's way.
     let mut bar = Bar::new(bytes, !terminal);
     let mut done = Done::default();

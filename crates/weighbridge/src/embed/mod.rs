@@ -16,6 +16,7 @@ pub use texts::{Reading, Row, Skipped, TEXT, Texts};
 use crate::convert::Conversion;
 use journal::{Attitude, Facts, Journal};
 use output::Target;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use weighbridge_encoder::{Encoder, Pooling, Precision, Settings};
 use weighbridge_format::Error;
@@ -182,10 +183,14 @@ impl Run<'_> {
         progress: &mut dyn FnMut(Done),
     ) -> Result<u64, Error> {
         let mut resumed = 0;
+        let mut words = self.target.is_of_words().then(Words::default);
         loop {
             let rows = window(texts, self.window)?;
             if rows.is_empty() {
                 break;
+            }
+            if let Some(words) = &mut words {
+                words.add(&rows)?;
             }
             if self.journal.has(&rows)? {
                 resumed += rows.len() as u64;
@@ -205,6 +210,26 @@ impl Run<'_> {
         let conversion = self.target.convert(&self.journal, &self.output, dimensions, field)?;
         let rows = self.journal.finished();
         Ok(Embedded { conversion, rows, resumed, journal: self.journal })
+    }
+}
+
+/// Texts that become words, of which a file has each once. Found while reading, not after hours of
+/// work; all of them are held in memory at the end anyway.
+#[derive(Debug, Default)]
+struct Words(HashMap<String, usize>);
+
+impl Words {
+    fn add(&mut self, rows: &[Row]) -> Result<(), Error> {
+        for row in rows {
+            let number = self.0.len() + 1;
+            if let Some(first) = self.0.insert(row.text.clone(), number) {
+                let what = format!("text {number}, {:?}, is the same as text {first}", row.text);
+                let hint =
+                    "the format has every word once: leave out repeated texts, or choose --to npy";
+                return Err(Error::refused(what, hint));
+            }
+        }
+        Ok(())
     }
 }
 

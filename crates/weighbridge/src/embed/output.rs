@@ -52,24 +52,25 @@ pub(super) fn format_for(output: &Path, to: Option<&str>) -> Result<&'static dyn
     Ok(format)
 }
 
-/// The format holds words with a vector each, and little else.
-fn is_of_words(info: &FormatInfo) -> bool {
-    info.holds.vocabulary && info.holds.rank.1 <= 2
-}
-
 /// The format keeps a record for each row.
 fn is_of_rows(info: &FormatInfo) -> bool {
     info.holds.records && info.holds.single
 }
 
 impl Target {
+    /// The format holds words with a vector each, and little else.
+    pub(super) fn is_of_words(&self) -> bool {
+        let holds = &self.format.info().holds;
+        holds.vocabulary && holds.rank.1 <= 2
+    }
+
     /// What would be in the way of the output, found before hours of work: a row is planned.
     pub(super) fn check(&self, output: &Path, dimensions: usize) -> Result<(), Error> {
         let mut values = vec![0f32; dimensions];
         values[..1].fill(1.0);
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let mut container = rows(View::owned(bytes), 1, dimensions);
-        if is_of_words(self.format.info()) {
+        if self.is_of_words() {
             container.vocabulary = Some(Vocabulary::from_tokens(["a"]));
         }
         let conversion = self.plan(container, output)?;
@@ -88,16 +89,22 @@ impl Target {
         let info = self.format.info();
         let mut container = rows(journal.view()?, journal.finished(), dimensions);
         // Texts alone stand in the input; they are kept where there is a place for them.
-        if field.is_some() || is_of_rows(info) {
+        if info.holds.records && (field.is_some() || is_of_rows(info)) {
             let (before, behind) = self.document(journal.finished(), dimensions);
             let document = journal.document(&before, behind)?;
             let bad = |e: serde_json::Error| Error::io(journal.path(), io::Error::other(e));
             container.records = Some(Records::parse(document).map_err(bad)?);
         }
-        if is_of_words(info) {
+        if self.is_of_words() {
             container.vocabulary = Some(words(journal, field.unwrap_or(TEXT))?);
         }
-        self.plan(container, output)
+        let mut conversion = self.plan(container, output)?;
+        // Said without records that would be put together only to be left out.
+        if field.is_some() && !info.holds.records {
+            let what = format!("{} row records", journal.finished());
+            conversion.plan.report.lose(what, "the format has none");
+        }
+        Ok(conversion)
     }
 
     fn plan(&self, container: Container, output: &Path) -> Result<Conversion, Error> {
