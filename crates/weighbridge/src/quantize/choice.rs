@@ -1,14 +1,12 @@
 //! Which tensors are quantized, and how.
 
-use super::{Domain, Kept, Method, QuantizeRequest};
+use super::{Calibration, Domain, Kept, Method, QuantizeRequest};
 use crate::convert::pattern;
 use weighbridge_codec::DType;
-use weighbridge_codec::block::{self, Encoder};
+use weighbridge_codec::block::Encoder;
 use weighbridge_format::{Container, Encoding, Error, Tensor};
 
 const EXCLUDED: &str = "excluded";
-/// What embeddings become at least when a model is calibrated.
-const FINER: Method = Method::Blocks(block::Method::Q8);
 const NOT_SELECTED: &str = "not selected";
 
 /// A tensor that is quantized.
@@ -22,7 +20,6 @@ pub(super) fn choose(
     container: &Container,
     request: &QuantizeRequest,
 ) -> Result<(Vec<Chosen>, Vec<Kept>), Error> {
-    check_request(request)?;
     if let Method::Product { .. } = request.method {
         let (tensor, kept) = super::product::choose(container)?;
         return Ok((vec![Chosen { tensor, method: request.method }], kept));
@@ -43,8 +40,7 @@ pub(super) fn choose(
     for (index, tensor) in container.tensors.iter().enumerate() {
         let fits = |list: &[glob::Pattern]| list.iter().any(|p| p.matches(&tensor.name));
         let overridden = overrides.iter().rev().find(|(p, _)| p.matches(&tensor.name));
-        let usual = if finer_embedding(tensor, request) { FINER } else { request.method };
-        let method = overridden.map_or(usual, |(_, method)| *method);
+        let method = overridden.map_or(request.method, |(_, method)| *method);
         let why = if fits(&exclude) {
             Some(EXCLUDED.to_owned())
         } else if method == Method::Keep {
@@ -69,15 +65,26 @@ pub(super) fn choose(
     Ok((chosen, kept))
 }
 
-/// Calibrating can't make up for errors of embeddings, which few bits would make the largest of all.
-fn finer_embedding(tensor: &Tensor, request: &QuantizeRequest) -> bool {
-    let few_bits = matches!(request.method, Method::Blocks(m) if m.bits() < 8);
-    let ends = |kind| tensor.name.ends_with(&format!("embeddings.{kind}_embeddings.weight"));
-    request.calibration.is_some() && few_bits && ["word", "position", "token_type"].iter().any(ends)
+fn methods(request: &QuantizeRequest) -> impl Iterator<Item = Method> {
+    request.overrides.iter().map(|(_, m)| *m).chain([request.method])
 }
 
-fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
-    let methods = || request.overrides.iter().map(|(_, m)| *m).chain([request.method]);
+fn uses_blocks(request: &QuantizeRequest) -> bool {
+    methods(request).any(|m| matches!(m, Method::Blocks(_)))
+}
+
+/// Whether calibrating goes with all else that is asked for.
+pub(super) fn can_calibrate(request: &QuantizeRequest) -> bool {
+    uses_blocks(request)
+        && request.encoder == Encoder::Best
+        && request.clip.is_none()
+        && request.importance.is_none()
+        && request.domain == Domain::Weights
+}
+
+/// Refuses what can't be asked for together.
+pub(super) fn check(request: &QuantizeRequest) -> Result<(), Error> {
+    let methods = || methods(request);
     let whole = methods().any(|m| matches!(m, Method::Whole(_)));
     if whole && request.encoder == Encoder::Reference {
         return Err(Error::refused(
@@ -85,24 +92,21 @@ fn check_request(request: &QuantizeRequest) -> Result<(), Error> {
             "use --encoder best",
         ));
     }
-    let uses_importance = methods().any(|m| matches!(m, Method::Blocks(_)));
-    if request.importance.is_some() && (!uses_importance || request.encoder == Encoder::Reference) {
+    let reference = request.encoder == Encoder::Reference;
+    if request.importance.is_some() && (!uses_blocks(request) || reference) {
         return Err(Error::refused(
             "--importance has no meaning here",
             "it goes with q8, q4, k6, k4, k3 and k2 and the best encoder",
         ));
     }
-    let rounds_as_usual = request.encoder == Encoder::Best
-        && request.clip.is_none()
-        && request.importance.is_none()
-        && request.domain == Domain::Weights;
-    if request.calibration.is_some() && !(uses_importance && rounds_as_usual) {
+    let asked = matches!(request.calibration, Calibration::File(_));
+    if asked && !can_calibrate(request) {
         return Err(Error::refused(
-            "--calibrate has no meaning here",
+            "--calibrate-with has no meaning here",
             "it goes with q8, q4, k6, k4, k3 and k2 and the best encoder, without --importance and --clip",
         ));
     }
-    if request.domain == Domain::Activations && methods().any(|m| matches!(m, Method::Blocks(_))) {
+    if request.domain == Domain::Activations && uses_blocks(request) {
         return Err(Error::refused(
             "blocks are for weights only",
             "--domain activations goes with int8 and int4",

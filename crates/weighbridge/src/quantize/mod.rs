@@ -50,7 +50,7 @@ pub struct QuantizeRequest {
     /// A file with a weight for every column.
     pub importance: Option<PathBuf>,
     /// Texts to watch a model with, so that its vectors stay close rather than its weights.
-    pub calibration: Option<Calibration>,
+    pub calibration: Calibration,
     /// For `pq` and `opq`.
     pub product: ProductSettings,
     /// Options of the formats.
@@ -71,7 +71,7 @@ impl QuantizeRequest {
             min_bytes: 0,
             clip: None,
             importance: None,
-            calibration: None,
+            calibration: Calibration::default(),
             product: ProductSettings::default(),
             options: Options::default(),
             allow_loss: false,
@@ -89,6 +89,8 @@ pub struct Quantization<'a> {
     chosen: Vec<Chosen>,
     kept: Vec<Kept>,
     importance: Importance,
+    /// The model to watch, if it is calibrated.
+    model: Option<weighbridge_encoder::Encoder>,
     /// What the format has no idea of.
     narrowing: Report,
 }
@@ -107,6 +109,8 @@ pub fn quantize<'a>(
     // What the format has no idea of goes first, so that what is measured is what is written.
     let mut narrowing = Report::default();
     container = container.narrowed_to(target.info(), &mut narrowing).into_owned();
+    choice::check(request)?;
+    let model = calibrate::model(&container, request)?;
     let (chosen, kept) = choice::choose(&container, request)?;
     // Said before the work rather than after it.
     if let Some(obstacle) = output.and_then(|o| in_the_way(o, request.force)) {
@@ -133,7 +137,7 @@ pub fn quantize<'a>(
         output => output
             .map_or_else(|| PathBuf::from(format!("out.{}", extension(format))), Path::to_owned),
     };
-    Ok(Quantization { request, container, output, chosen, kept, importance, narrowing })
+    Ok(Quantization { request, container, output, chosen, kept, importance, model, narrowing })
 }
 
 fn extension(format: &'static str) -> &'static str {
@@ -159,7 +163,7 @@ impl Quantization<'_> {
         Ok((conversion, report))
     }
 
-    fn run_narrowed(self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
+    fn run_narrowed(mut self, progress: Progress) -> Result<(Conversion, QuantizeReport), Error> {
         if self.request.method == Method::Rows {
             return rows::run(self.container, &self.output, self.request, self.kept, progress);
         }
@@ -183,8 +187,8 @@ impl Quantization<'_> {
         let format = target_format(&self.output, Some("mcf"))?;
         let plan = format.plan(&container, &options)?;
         let mut report = QuantizeReport::new(&container, &plan, &done, self.kept);
-        if self.request.calibration.is_some() {
-            report.calibrated = Some(calibrate::compare(&container)?);
+        if let Some(model) = &self.model {
+            report.calibrated = Some(calibrate::compare(&container, model)?);
         }
         let (allow_loss, force) = (self.request.allow_loss, self.request.force);
         let conversion =
@@ -193,7 +197,7 @@ impl Quantization<'_> {
     }
 
     /// What each chosen tensor becomes.
-    fn targets(&self, progress: Progress) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
+    fn targets(&mut self, progress: Progress) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
         let mut orders = Vec::new();
         let mut whole = Vec::new();
         for chosen in &self.chosen {
@@ -209,10 +213,16 @@ impl Quantization<'_> {
                 Method::Rows | Method::Product { .. } | Method::Keep => {}
             }
         }
-        let mut list = match &self.request.calibration {
-            Some(texts) => calibrate::targets(&self.container, &orders, texts, progress)?,
-            None => Vec::new(),
-        };
+        let mut list = Vec::new();
+        if let Some(model) = &self.model {
+            let texts = &self.request.calibration;
+            match calibrate::targets(&self.container, model, &orders, texts, progress) {
+                Ok(targets) => list = targets,
+                // Nobody asked for it.
+                Err(Error::Refused { .. }) if *texts == Calibration::Automatic => self.model = None,
+                Err(other) => return Err(other),
+            }
+        }
         orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
         for (index, width, clip) in whole {
             let tensor = &self.container.tensors[index];

@@ -7,8 +7,8 @@ mod texts;
 
 pub use texts::Calibration;
 
-use super::ErrorSums;
 use super::blocks::Order;
+use super::{ErrorSums, QuantizeRequest, choice};
 use moments::Moments;
 use rayon::prelude::*;
 use rounding::{ROWS, Rounding};
@@ -30,21 +30,34 @@ pub struct Vectors {
     pub worst_cosine: f64,
 }
 
+/// The model to watch; none where a calibration that was not asked for can't be done.
+pub(super) fn model(
+    container: &Container,
+    request: &QuantizeRequest,
+) -> Result<Option<Encoder>, Error> {
+    match request.calibration {
+        Calibration::Never => Ok(None),
+        Calibration::Automatic if !choice::can_calibrate(request) => Ok(None),
+        Calibration::Automatic => Ok(runnable(container).ok()),
+        Calibration::File(_) => runnable(container).map(Some),
+    }
+}
+
 /// The tensors of the orders that are weights of a product, rounded.
 pub(super) fn targets(
     container: &Container,
+    encoder: &Encoder,
     orders: &[(usize, Order)],
     calibration: &Calibration,
     progress: Progress,
 ) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
-    let encoder = runnable(container)?;
     let of_product = |names: Vec<String>| {
         let named = |o: &&(usize, Order)| names.contains(&container.tensors[o.0].name);
         orders.iter().filter(named).collect::<Vec<_>>()
     };
     let products: Vec<_> = encoder.products().into_iter().map(of_product).collect();
     if products.iter().all(Vec::is_empty) {
-        let what = "--calibrate is for the weights of layers, and none of them is quantized";
+        let what = "--calibrate-with is for the weights of layers, and none of them is quantized";
         return Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"));
     }
     let width = |orders: &Vec<&(usize, Order)>| {
@@ -62,7 +75,7 @@ pub(super) fn targets(
             let what = format!("what {:?} is fed with is beyond the range of f32", {
                 &container.tensors[orders[0].0].name
             });
-            Error::refused(what, "quantize without --calibrate, or with other texts")
+            Error::refused(what, "calibrate with other texts")
         })?;
         for (index, order) in orders {
             let tensor = &container.tensors[*index];
@@ -77,7 +90,7 @@ pub(super) fn targets(
 
 /// Compares the vectors of a model with those it has when its tensors are stored as is planned.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn compare(container: &Container) -> Result<Vectors, Error> {
+pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<Vectors, Error> {
     let mut after = container.clone();
     for tensor in &mut after.tensors {
         let Some(target) = tensor.target.take() else { continue };
@@ -90,7 +103,7 @@ pub(super) fn compare(container: &Container) -> Result<Vectors, Error> {
         *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes));
     }
     let texts = texts::held_out();
-    let before = runnable(container)?.embed(&texts)?;
+    let before = encoder.embed(&texts)?;
     let after = runnable(&after)?.embed(&texts)?;
     let pairs = before.iter().zip(&after);
     let cosines: Vec<_> = pairs.map(|(x, y)| ErrorSums::of(x, y).loss().cosine).collect();
@@ -104,7 +117,7 @@ pub(super) fn compare(container: &Container) -> Result<Vectors, Error> {
 fn runnable(container: &Container) -> Result<Encoder, Error> {
     Encoder::new(container, &Settings::default()).map_err(|why| match why {
         Error::Refused { what, hint } => {
-            Error::refused(format!("--calibrate must run the model, but {what}"), hint)
+            Error::refused(format!("--calibrate-with must run the model, but {what}"), hint)
         }
         other => other,
     })

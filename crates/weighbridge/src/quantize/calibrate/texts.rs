@@ -10,18 +10,22 @@ const BUILT_IN: &str = include_str!("texts.txt");
 const HELD_OUT: usize = 7;
 
 /// Which texts a model is watched with while its weights are rounded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
-    /// Plain English that comes with the program.
-    BuiltIn,
-    /// The lines of a file.
+    /// Plain English that comes with the program, if the model can be run and the method goes with it.
+    #[default]
+    Automatic,
+    /// None: weights are rounded by themselves.
+    Never,
+    /// The lines of a file. What can't be calibrated is refused.
     File(PathBuf),
 }
 
 impl Calibration {
     pub(super) fn texts(&self) -> Result<Vec<String>, Error> {
         let mut texts = match self {
-            Calibration::BuiltIn => built_in(false),
+            Calibration::Never => Vec::new(),
+            Calibration::Automatic => built_in(false),
             Calibration::File(path) => lines(path)?,
         };
         texts.extend(mixed(&texts));
