@@ -14,7 +14,7 @@ use weighbridge_format::{Container, Error, Input, Options, open};
 
 /// Tokens that go through the model together: enough that reading the weights costs little, and few
 /// enough that what is between the products stays in the caches.
-const BATCH_TOKENS: usize = 256;
+const BATCH_TOKENS: usize = 128;
 
 /// With fewer tokens a thread than this, threads share the products instead of the texts.
 const FEW_TOKENS: usize = 24;

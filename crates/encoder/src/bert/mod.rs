@@ -10,7 +10,7 @@ pub(crate) use config::Config;
 
 use crate::kernels::PANEL;
 use crate::kernels::lanes::layer_norm;
-use crate::kernels::matrix::Activation;
+use crate::kernels::matrix::{Activation, MOST_ROWS};
 use crate::settings::Precision;
 use linear::{Into, Linear, Rounded};
 use std::ops::Range;
@@ -25,6 +25,9 @@ const PRODUCTS: [&[&str]; 4] = [
     &["intermediate.dense"],
     &["output.dense"],
 ];
+
+/// Rows that go through the two products behind attention together: whole tiles.
+const ROWS: usize = 4 * MOST_ROWS;
 
 #[derive(Debug)]
 pub(crate) struct Bert {
@@ -187,7 +190,7 @@ impl Bert {
         // Attention reads whole panels of values, which may be wider than the last head.
         qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         attention.resize(tokens * hidden, 0.0);
-        wide.resize(tokens * inner, 0.0);
+        wide.resize(tokens.min(ROWS) * inner, 0.0);
         for text in texts {
             let rows = x[text.start * hidden..text.end * hidden].chunks_exact_mut(hidden);
             let places = self.positions.chunks_exact(hidden);
@@ -227,18 +230,22 @@ impl Bert {
             member.exchange(x, hidden, linear.panels(), PANEL);
             self.normalize(&layer.attention_norm, x);
 
-            see(first + 2, x);
-            let linear = &layer.up;
-            let own = member.share(linear.panels());
-            linear.apply(x, own, wide, Into::Place, activation, rounded);
-            member.exchange(wide, inner, linear.panels(), PANEL);
+            // Some rows at a time, so that the wide ones between the two products stay near.
+            for x in x.chunks_mut(ROWS * hidden) {
+                see(first + 2, x);
+                let linear = &layer.up;
+                let wide = &mut wide[..x.len() / hidden * inner];
+                let own = member.share(linear.panels());
+                linear.apply(x, own, wide, Into::Place, activation, rounded);
+                member.exchange(wide, inner, linear.panels(), PANEL);
 
-            see(first + 3, wide);
-            let linear = &layer.down;
-            let own = member.share(linear.panels());
-            linear.apply(wide, own, x, Into::Sum, none, rounded);
-            member.exchange(x, hidden, linear.panels(), PANEL);
-            self.normalize(&layer.norm, x);
+                see(first + 3, wide);
+                let linear = &layer.down;
+                let own = member.share(linear.panels());
+                linear.apply(wide, own, x, Into::Sum, none, rounded);
+                member.exchange(x, hidden, linear.panels(), PANEL);
+                self.normalize(&layer.norm, x);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Memory that is soon needed is asked for while computing, a little at a time.
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
 
 #[derive(Debug)]
 pub(super) struct Ahead<'a>(&'a [u8]);
@@ -26,3 +26,23 @@ impl<'a> Ahead<'a> {
         }
     }
 }
+
+/// Asks for the rows of a panel that results are about to go to: a store that has to wait for its
+/// cache line holds up those behind it.
+#[inline(always)]
+pub(super) fn fetch_results(c: &[f32], c_row: usize, rows: usize) {
+    for r in 0..rows {
+        ask_for(&c[r * c_row..]);
+    }
+}
+
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+fn ask_for(line: &[f32]) {
+    // SAFETY: asking for memory does nothing but that.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+}
+
+#[inline(always)]
+#[cfg(not(target_arch = "x86_64"))]
+fn ask_for(_: &[f32]) {}

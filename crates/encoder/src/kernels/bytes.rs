@@ -110,8 +110,10 @@ impl Rows {
     pub(crate) fn take(&mut self, rows: &[f32], depth: usize) {
         self.depth = depth.div_ceil(BLOCK);
         let count = rows.len() / depth;
-        self.codes.resize(count * self.depth * BLOCK, 0);
-        self.blocks.resize(count * self.depth, RowBlock::default());
+        // Only ever more: rows of another product are as good as any memory.
+        let blocks = self.blocks.len().max(count * self.depth);
+        self.codes.resize(blocks * BLOCK, 0);
+        self.blocks.resize(blocks, RowBlock::default());
         let parts = rows.chunks_exact(depth).flat_map(|row| row.chunks(BLOCK));
         let places = self.codes.chunks_exact_mut(BLOCK).zip(&mut self.blocks);
         for (values, (codes, block)) in parts.zip(places) {

@@ -3,7 +3,7 @@
 //! Each is written once, with the few operations of a `Vector`, and compiled for what there is.
 
 use super::vector::{Portable, Vector};
-use super::{LEVEL, Level, PANEL};
+use super::{LEVEL, Level};
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LOG2_E};
 
 /// A function under its name, that calls the generic one in the best version for the processor.
@@ -26,12 +26,11 @@ macro_rules! versions {
 }
 
 versions! {
-    /// The activation of BERT, `x / 2 * (1 + erf(x / sqrt(2)))`, for the panels at the beginning of
-    /// `count` rows.
-    fn gelu(rows: &mut [f32], row: usize, count: usize) = gelu_with;
+    /// The activation of BERT, `x / 2 * (1 + erf(x / sqrt(2)))`, for whole panels.
+    fn gelu(values: &mut [f32]) = gelu_with;
     /// Its approximation by tanh, which some models were trained with.
-    fn gelu_tanh(rows: &mut [f32], row: usize, count: usize) = gelu_tanh_with;
-    fn relu(rows: &mut [f32], row: usize, count: usize) = relu_with;
+    fn gelu_tanh(values: &mut [f32]) = gelu_tanh_with;
+    fn relu(values: &mut [f32]) = relu_with;
     /// Makes `exp((x - max) * scale)` of scores and gives their sum. There are whole panels of them;
     /// what is not a score is negative infinity.
     fn softmax(scores: &mut [f32], scale: f32) -> f32 = softmax_with;
@@ -64,8 +63,8 @@ const ERF_Q: [f32; 6] =
 const ERF_END: f32 = 3.92;
 
 #[inline(always)]
-fn gelu_with<V: Vector>(rows: &mut [f32], row: usize, count: usize) {
-    for_panels::<V>(rows, row, count, |x| {
+fn gelu_with<V: Vector>(values: &mut [f32]) {
+    for_lanes::<V>(values, |x| {
         let z = x.mul(V::all(FRAC_1_SQRT_2));
         let z = z.max(V::all(-ERF_END)).min(V::all(ERF_END));
         let t = z.mul(z);
@@ -76,9 +75,9 @@ fn gelu_with<V: Vector>(rows: &mut [f32], row: usize, count: usize) {
 }
 
 #[inline(always)]
-fn gelu_tanh_with<V: Vector>(rows: &mut [f32], row: usize, count: usize) {
+fn gelu_tanh_with<V: Vector>(values: &mut [f32]) {
     const SLOPE: f32 = 0.797_884_6; // sqrt(2 / pi)
-    for_panels::<V>(rows, row, count, |x| {
+    for_lanes::<V>(values, |x| {
         // x / 2 * (1 + tanh(u)) = x / (1 + exp(-2u))
         let u = x.mul(x).mul(V::all(0.044_715)).step(x, x);
         x.div(exp(u.mul(V::all(-2.0 * SLOPE))).add(V::all(1.0)))
@@ -86,16 +85,14 @@ fn gelu_tanh_with<V: Vector>(rows: &mut [f32], row: usize, count: usize) {
 }
 
 #[inline(always)]
-fn relu_with<V: Vector>(rows: &mut [f32], row: usize, count: usize) {
-    for_panels::<V>(rows, row, count, |x| x.max(V::all(0.0)));
+fn relu_with<V: Vector>(values: &mut [f32]) {
+    for_lanes::<V>(values, |x| x.max(V::all(0.0)));
 }
 
 #[inline(always)]
-fn for_panels<V: Vector>(rows: &mut [f32], row: usize, count: usize, f: impl Fn(V) -> V) {
-    for r in 0..count {
-        for lanes in rows[r * row..][..PANEL].chunks_exact_mut(V::LANES) {
-            f(V::load(lanes)).store(lanes);
-        }
+fn for_lanes<V: Vector>(values: &mut [f32], f: impl Fn(V) -> V) {
+    for lanes in values.chunks_exact_mut(V::LANES) {
+        f(V::load(lanes)).store(lanes);
     }
 }
 

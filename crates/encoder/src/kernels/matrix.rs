@@ -4,6 +4,7 @@
 //! can. The order does not depend on how the work was cut, so a row's results do not depend on its
 //! neighbours.
 
+use super::ahead::fetch_results;
 use super::lanes::{gelu, gelu_tanh, relu};
 use super::{LEVEL, Level, Lines, PANEL, by_rows};
 use rayon::prelude::*;
@@ -89,13 +90,13 @@ pub(crate) enum Activation {
 }
 
 impl Activation {
-    /// For the panels at the beginning of rows.
-    pub(super) fn apply(self, rows: &mut [f32], row: usize, count: usize) {
+    /// For whole panels.
+    pub(super) fn apply(self, values: &mut [f32]) {
         match self {
             Activation::None => {}
-            Activation::Gelu => gelu(rows, row, count),
-            Activation::GeluTanh => gelu_tanh(rows, row, count),
-            Activation::Relu => relu(rows, row, count),
+            Activation::Gelu => gelu(values),
+            Activation::GeluTanh => gelu_tanh(values),
+            Activation::Relu => relu(values),
         }
     }
 }
@@ -168,6 +169,7 @@ pub(crate) fn multiply(
         assert!(b.data.len() >= last + PANEL, "panels of the right side");
     }
     let most = rows_at_once();
+    let mut room = ROOM;
     let mut from = 0;
     while from < b.depth.max(1) {
         let depth = (b.depth - from).min(DEPTH);
@@ -189,17 +191,17 @@ pub(crate) fn multiply(
                 let a = &a[row * a_row + from..];
                 let c = &mut c[row * c_row + column..];
                 let ahead = shares.next();
+                fetch_results(c, c_row, n);
                 let b_row = b.row;
                 let tile = Tile { bias, there, a, a_row, b: right, b_row, depth, c_row, ahead };
                 let width = b.columns - column;
-                if width >= PANEL {
+                if width >= PANEL && finish == Activation::None {
                     tile.run(n, c);
-                    finish.apply(c, c_row, n);
                 } else {
                     let tile = Tile { c_row: PANEL, ..tile };
-                    narrow(c, c_row, n, width, |room| {
+                    in_room(&mut room, c, c_row, n, width.min(PANEL), there, |room| {
                         tile.run(n, room);
-                        finish.apply(room, PANEL, n);
+                        finish.apply(room);
                     });
                 }
                 row += n;
@@ -209,19 +211,24 @@ pub(crate) fn multiply(
     }
 }
 
-/// Where the result ends within the panel: `fill` gets room of its own for whole panels.
-pub(super) fn narrow(
+/// Room for a tile.
+pub(super) const ROOM: [f32; MOST_ROWS * PANEL] = [0.0; MOST_ROWS * PANEL];
+
+/// Where the result ends within the panel, or is looked at again: `fill` gets room of its own for
+/// whole panels. It is near, unlike rows that were just written and may have to come from afar.
+pub(super) fn in_room(
+    room: &mut [f32; MOST_ROWS * PANEL],
     c: &mut [f32],
     c_row: usize,
     rows: usize,
     width: usize,
+    there: bool,
     fill: impl FnOnce(&mut [f32]),
 ) {
-    let mut room = [0.0; MOST_ROWS * PANEL];
-    for r in 0..rows {
+    for r in 0..if there { rows } else { 0 } {
         room[r * PANEL..][..width].copy_from_slice(&c[r * c_row..][..width]);
     }
-    fill(&mut room);
+    fill(&mut room[..rows * PANEL]);
     for r in 0..rows {
         c[r * c_row..][..width].copy_from_slice(&room[r * PANEL..][..width]);
     }

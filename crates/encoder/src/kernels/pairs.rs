@@ -135,7 +135,8 @@ impl Rows {
     pub(crate) fn take(&mut self, rows: &[f32], depth: usize, kind: Kind) {
         let count = rows.len() / depth;
         self.width = depth.next_multiple_of(2);
-        self.values.resize(count * self.width, 0);
+        // Only ever more: rows of another product are as good as any memory.
+        self.values.resize(self.values.len().max(count * self.width), 0);
         self.scales.clear();
         self.scales.resize(count, 1.0);
         let places = self.values.chunks_exact_mut(self.width).zip(&mut self.scales);

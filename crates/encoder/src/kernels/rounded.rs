@@ -1,7 +1,8 @@
 //! What products of rounded values have in common: the walk over panels and rows.
 
 use super::PANEL;
-use super::matrix::{Activation, Shares, Start, narrow, rows_at_once};
+use super::ahead::fetch_results;
+use super::matrix::{Activation, ROOM, Shares, Start, in_room, rows_at_once};
 use std::ops::Range;
 
 /// Rows and a packed matrix whose products are computed tile by tile.
@@ -34,6 +35,7 @@ pub(super) fn multiply(
     c_row: usize,
 ) {
     let most = rows_at_once();
+    let mut room = ROOM;
     for panel in panels.clone() {
         let place = (panel - panels.start) * PANEL;
         let width = columns - panel * PANEL;
@@ -46,14 +48,14 @@ pub(super) fn multiply(
             let (bias, there) = (start.bias(place), start.is_there());
             let onto = Onto { bias, there, ahead: shares.next() };
             let n = some.len();
-            if width >= PANEL {
+            fetch_results(c, c_row, n);
+            if width >= PANEL && activation == Activation::None {
                 assert!(c.len() >= (n - 1) * c_row + PANEL, "rows of results");
                 tiles.tile(some, panel, onto, c, c_row);
-                activation.apply(c, c_row, n);
             } else {
-                narrow(c, c_row, n, width, |room| {
+                in_room(&mut room, c, c_row, n, width.min(PANEL), there, |room| {
                     tiles.tile(some, panel, onto, room, PANEL);
-                    activation.apply(room, PANEL, n);
+                    activation.apply(room);
                 });
             }
             row += n;
