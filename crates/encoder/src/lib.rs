@@ -9,6 +9,8 @@ mod bert;
 mod encoder;
 mod family;
 #[allow(unsafe_code)]
+// Some fields only serve kernels of x86-64.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod kernels;
 mod settings;
 pub mod tokenizer;
