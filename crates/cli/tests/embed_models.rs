@@ -17,11 +17,7 @@ fn err(output: &Output) -> String {
 /// A folder with a small model in `model`.
 fn samples() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for (name, bytes) in weighbridge::samples::encoder_directory().unwrap() {
-        let file = folder.path().join("model").join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, bytes).unwrap();
-    }
+    weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
     folder
 }
 

@@ -2,7 +2,7 @@
 
 mod encoder;
 
-pub use encoder::encoder_directory;
+pub use encoder::write_encoder;
 
 use serde_json::json;
 use weighbridge_codec::DType;

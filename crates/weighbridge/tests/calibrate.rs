@@ -13,11 +13,7 @@ use weighbridge::{
 fn model() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    for (name, bytes) in samples::encoder_directory().unwrap() {
-        let file = path.join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, bytes).unwrap();
-    }
+    samples::write_encoder(&path).unwrap();
     (folder, path)
 }
 

@@ -24,6 +24,7 @@ mod tests;
 mod train;
 
 use kernels::{Centroids, LANES, Lane, Tiles};
+pub use linear::dot;
 pub use train::{Training, TrainingError};
 
 /// What product-quantized rows are decoded with.

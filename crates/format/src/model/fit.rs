@@ -49,6 +49,11 @@ impl Holds {
         self.subwords && self.records && self.attachments && self.sizevars
     }
 
+    /// Words with a vector each, and little else.
+    pub fn words_only(&self) -> bool {
+        self.vocabulary && (self.single || self.rank.1 <= 2)
+    }
+
     /// A format that has no place for anything: the others say what they have more.
     pub const NOTHING: Holds = Holds {
         dtypes: &[],

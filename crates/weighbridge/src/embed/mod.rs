@@ -183,7 +183,7 @@ impl Run<'_> {
         progress: &mut dyn FnMut(Done),
     ) -> Result<u64, Error> {
         let mut resumed = 0;
-        let mut words = self.target.is_of_words().then(Words::default);
+        let mut words = self.target.format.info().holds.words_only().then(Words::default);
         loop {
             let rows = window(texts, self.window)?;
             if rows.is_empty() {

@@ -58,19 +58,13 @@ fn is_of_rows(info: &FormatInfo) -> bool {
 }
 
 impl Target {
-    /// The format holds words with a vector each, and little else.
-    pub(super) fn is_of_words(&self) -> bool {
-        let holds = &self.format.info().holds;
-        holds.vocabulary && holds.rank.1 <= 2
-    }
-
     /// What would be in the way of the output, found before hours of work: a row is planned.
     pub(super) fn check(&self, output: &Path, dimensions: usize) -> Result<(), Error> {
         let mut values = vec![0f32; dimensions];
         values[..1].fill(1.0);
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let mut container = rows(View::owned(bytes), 1, dimensions);
-        if self.is_of_words() {
+        if self.format.info().holds.words_only() {
             container.vocabulary = Some(Vocabulary::from_tokens(["a"]));
         }
         let conversion = self.plan(container, output)?;
@@ -95,7 +89,7 @@ impl Target {
             let bad = |e: serde_json::Error| Error::io(journal.path(), io::Error::other(e));
             container.records = Some(Records::parse(document).map_err(bad)?);
         }
-        if self.is_of_words() {
+        if info.holds.words_only() {
             container.vocabulary = Some(words(journal, field.unwrap_or(TEXT))?);
         }
         let mut conversion = self.plan(container, output)?;

@@ -5,6 +5,7 @@
 
 use super::{f32_tensor, wave};
 use serde_json::json;
+use std::path::Path;
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Error, Options, find};
 
@@ -22,8 +23,18 @@ const TOKENS: &str = "[PAD] [UNK] [CLS] [SEP] [MASK] \
     the an and of on in is to with weigh truck lorry load empty full grain gravel road town scale \
     big small text word another man woman king queen";
 
-/// The files of a Hugging Face directory with a model that can be used, by relative path.
-pub fn encoder_directory() -> Result<Vec<(String, Vec<u8>)>, Error> {
+/// Makes a Hugging Face directory with a model that can be used.
+pub fn write_encoder(folder: &Path) -> Result<(), Error> {
+    for (name, bytes) in files()? {
+        let path = folder.join(name);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::write(&path, bytes)).map_err(|e| Error::io(&path, e))?;
+    }
+    Ok(())
+}
+
+/// Its files, by relative path.
+fn files() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let tokens: Vec<_> = TOKENS.split_whitespace().collect();
     let model = Container {
         format: "safetensors",

@@ -113,11 +113,7 @@ fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
         made.push((info.id, path));
     }
     let directory = folder.join("hf-model");
-    for (name, bytes) in samples::encoder_directory()? {
-        let path = directory.join(name);
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.and_then(|()| std::fs::write(&path, bytes)).map_err(|e| Error::io(&path, e))?;
-    }
+    samples::write_encoder(&directory)?;
     print(&line(&directory, "a Hugging Face model directory"))?;
     made.push(("hf", directory));
     Ok(made)
@@ -127,15 +123,10 @@ fn line(path: &Path, what: &str) -> String {
     format!("  {:<36} {}\n", text(path), styled(DIM, what))
 }
 
-/// The format holds words with a vector each, and little else.
-fn is_of_words(info: &FormatInfo) -> bool {
-    info.holds.vocabulary && (info.holds.single || info.holds.rank.1 <= 2)
-}
-
 /// The sample of which a format keeps most.
 fn suitable_plan(format: &dyn Format) -> Option<Plan> {
     let info = format.info();
-    let samples = if is_of_words(info) {
+    let samples = if info.holds.words_only() {
         vec![samples::subword_embeddings(), samples::word_embeddings(), samples::single_words()]
     } else if info.holds.single {
         vec![samples::unit_vectors()]
@@ -154,7 +145,7 @@ fn sample_path(folder: &Path, info: &FormatInfo, made: &[(&str, PathBuf)]) -> Pa
     // Some have an extension in common.
     let taken = |e: &str| made.iter().any(|(_, path)| path.extension().is_some_and(|x| x == e));
     let extension = info.extensions.iter().copied().find(|e| !taken(e)).unwrap_or(info.id);
-    if is_of_words(info) {
+    if info.holds.words_only() {
         folder.join(format!("words.{extension}"))
     } else if info.holds.single {
         folder.join(info.id).join(format!("embeddings.{extension}"))

@@ -1,6 +1,7 @@
 //! The triangular root of a matrix of moments.
 
 use rayon::prelude::*;
+use weighbridge_codec::product::dot;
 
 /// Columns that are eliminated together.
 const TOGETHER: usize = 48;
@@ -54,19 +55,6 @@ pub(super) fn upper_root(matrix: &[f32], width: usize) -> Option<Vec<f32>> {
         row[..i].fill(0.0);
     }
     Some(root)
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Four sums, which the compiler can keep in vectors.
-    let (heads, tails) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sums = [0.0; 4];
-    for (a, b) in heads.0.iter().zip(tails.0) {
-        for i in 0..4 {
-            sums[i] += a[i] * b[i];
-        }
-    }
-    let rest: f64 = heads.1.iter().zip(tails.1).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]
