@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weighbridge::sink::to_memory;
-use weighbridge::{Input, Options, check, open_with, table};
+use weighbridge::{Formats, Input, Options};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, bytes)) = data.split_first() else { return };
@@ -14,9 +14,9 @@ fuzz_target!(|data: &[u8]| {
     let extension = format.extensions.first().copied().unwrap_or("none");
     let input = Input::from_bytes(&format!("x.{extension}"), bytes.to_vec());
     let options = Options::default().with("from", format.id);
-    let _ = check(&input, &options, false);
-    let Ok(container) = open_with(&input, &options) else { return };
-    for target in table().iter().filter(|f| f.info().writes) {
+    let _ = Formats::builtin().check(&input, &options, false);
+    let Ok(container) = Formats::builtin().open(&input, &options) else { return };
+    for target in Formats::builtin().iter().filter(|f| f.writes()) {
         if let Ok(plan) = target.plan(&container, &Options::default()) {
             // Shapes with no data may announce more than memory holds; plans of that size are not made.
             if plan.size() < 1 << 24 {

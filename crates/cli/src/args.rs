@@ -11,9 +11,10 @@ pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
+use std::ffi::OsString;
 use std::path::PathBuf;
 use weighbridge::quantize::Method;
-use weighbridge::{FormatInfo, OptionSpec, Options, table};
+use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -90,7 +91,7 @@ Examples:
     #[command(after_help = "Examples:
   weighbridge formats
   weighbridge formats --json | jq '.[].id'")]
-    Formats(Formats),
+    Formats(ListFormats),
     /// Make a folder with a sample of each format and show what can be done with them
     #[command(after_help = "Examples:
   weighbridge quickstart
@@ -262,7 +263,7 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Formats {
+pub(crate) struct ListFormats {
     /// Print an array of objects
     #[arg(long)]
     pub json: bool,
@@ -311,7 +312,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 /// Every option that some format declares, once.
 fn format_options() -> Vec<&'static OptionSpec> {
     let mut list: Vec<&OptionSpec> = Vec::new();
-    for option in table().iter().flat_map(|f| f.info().options) {
+    for option in Formats::builtin().iter().flat_map(|f| f.info().options) {
         if !list.iter().any(|o| o.name == option.name) {
             list.push(option);
         }
@@ -335,14 +336,15 @@ fn to_arg(option: &'static OptionSpec) -> Arg {
 
 /// The whole command, with the formats' options where they apply.
 pub(crate) fn command() -> Command {
+    let formats = Formats::builtin();
     let from = || {
-        let ids: Vec<_> = table().iter().map(|f| f.info().id).collect();
+        let ids: Vec<_> = formats.iter().filter(|f| f.reads()).map(|f| f.info().id).collect();
         let help = "Take the input for a file of this format, whatever it looks like";
         Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
     };
     let mut command = Cli::command();
     // Which formats a verb writes.
-    let none: fn(&str) -> bool = |_| false;
+    let none: fn(&FormatInfo) -> bool = |_| false;
     for (verb, writes) in [
         ("inspect", none),
         ("verify", none),
@@ -353,11 +355,11 @@ pub(crate) fn command() -> Command {
         ("metadata", none),
         ("select", |_| true),
         ("convert", |_| true),
-        ("quantize", |id| Method::FORMATS.contains(&id)),
+        ("quantize", |info| info.quantized.is_some()),
     ] {
         let written = |option: &OptionSpec| {
-            let of_format = |f: &FormatInfo| f.options.iter().any(|o| o.name == option.name);
-            table().iter().map(|f| f.info()).any(|info| writes(info.id) && of_format(info))
+            let mut infos = formats.iter().map(|f| f.info());
+            infos.any(|info| writes(info) && info.has_option(option.name))
         };
         command = command.mut_subcommand(verb, |c| {
             let options = format_options().into_iter().filter(|o| o.reading || written(o));
@@ -367,12 +369,24 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// Parses a command line, the program's name first; exits with code 2 on wrong usage.
-pub(crate) fn parse(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> (Cli, Options) {
-    let matches = command().get_matches_from(arguments);
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
-    let options = matches.subcommand().map(|(_, m)| given_options(m)).unwrap_or_default();
-    (cli, options)
+/// A command line that was understood.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    pub verb: Verb,
+    /// Options of formats.
+    pub options: Options,
+    /// Failures are printed as JSON too.
+    pub json: bool,
+}
+
+/// Parses a command line, the program's name first.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Invocation, clap::Error> {
+    let matches = command().try_get_matches_from(arguments)?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    let verb = matches.subcommand().map(|(_, matches)| matches);
+    let options = verb.map(given_options).unwrap_or_default();
+    let json = verb.is_some_and(|m| m.try_get_one::<bool>("json").is_ok_and(|v| v == Some(&true)));
+    Ok(Invocation { verb: cli.command, options, json })
 }
 
 fn given_options(matches: &ArgMatches) -> Options {
@@ -386,10 +400,8 @@ fn given_options(matches: &ArgMatches) -> Options {
             options.set(option.name, value.clone());
         }
     }
-    for name in ["from", "dtype"] {
-        if let Ok(Some(value)) = matches.try_get_one::<String>(name) {
-            options.set(name, value.clone());
-        }
+    if let Ok(Some(value)) = matches.try_get_one::<String>("from") {
+        options.set("from", value.clone());
     }
     options
 }

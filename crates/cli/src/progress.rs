@@ -2,56 +2,77 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::time::Duration;
+use weighbridge::{Progress, Stage, Status};
 
 /// Work on fewer bytes than this ends at once.
 const LONG: u64 = 16 << 20;
 
-/// Runs `work` with a callback that moves the bar by so many bytes.
-pub(crate) fn with_bar<T>(
-    total: u64,
-    label: &str,
-    work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
-) -> T {
-    let template = "{msg} [{bar:40}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-    if total < LONG { work(&mut |_| {}) } else { bar(total, label, template, work) }
-}
-
-/// The same for things that are counted.
-pub(crate) fn with_count<T>(
-    total: u64,
-    label: &str,
-    work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
-) -> T {
-    bar(total, label, "{msg} [{bar:40}] {human_pos}/{human_len} {eta}", work)
-}
-
-fn bar<T>(
-    total: u64,
-    label: &str,
-    template: &str,
-    work: impl FnOnce(&mut dyn FnMut(u64)) -> T,
-) -> T {
+/// Runs `work` with a bar that shows how far it is.
+pub(crate) fn with_bar<T>(label: &str, work: impl FnOnce(&mut Progress) -> T) -> T {
     if !std::io::stderr().is_terminal() {
-        return work(&mut |_| {});
+        return work(&mut Progress::none());
+    }
+    let mut bar: Option<(Stage, ProgressBar)> = None;
+    let mut tell = |status: Status| {
+        match &bar {
+            Some((stage, shown)) if *stage == status.stage => shown.set_position(status.done),
+            _ => {
+                if let Some((_, old)) = bar.take() {
+                    old.finish_and_clear();
+                }
+                bar = new_bar(label, status).map(|new| (status.stage, new));
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    let done = work(&mut Progress::new(&mut tell));
+    if let Some((_, bar)) = bar {
+        bar.finish_and_clear();
+    }
+    done
+}
+
+/// A bar for a stage that takes long enough.
+fn new_bar(label: &str, status: Status) -> Option<ProgressBar> {
+    let total = status.total?;
+    let (template, long) = match status.stage {
+        Stage::Writing | Stage::Fetching => {
+            ("{msg} [{bar:40}] {bytes}/{total_bytes} {bytes_per_sec} {eta}", LONG)
+        }
+        // Each value has four bytes.
+        Stage::Quantizing | Stage::Training => {
+            ("{msg} [{bar:40}] {human_pos}/{human_len} values {eta}", LONG / 4)
+        }
+        _ => ("{msg} [{bar:40}] {human_pos}/{human_len} {eta}", 0),
+    };
+    if total < long {
+        return None;
     }
     let bar = ProgressBar::new(total).with_message(label.to_owned());
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    let done = work(&mut |n| bar.inc(n));
-    bar.finish_and_clear();
-    done
+    bar.set_position(status.done);
+    Some(match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars("=> ")),
+        Err(_) => bar,
+    })
 }
 
 /// Runs `work` on a file while something turns, for work that can't say how far it is.
 pub(crate) fn with_spinner<T>(file: &std::path::Path, work: impl FnOnce() -> T) -> T {
     let size = std::fs::metadata(file).map_or(0, |m| m.len());
-    if size < LONG || !std::io::stderr().is_terminal() {
+    if size < LONG {
         return work();
     }
-    let label = crate::render::safe(&file.display().to_string());
-    let spinner = ProgressBar::new_spinner().with_message(label);
+    while_turning(&crate::render::safe(&file.display().to_string()), work)
+}
+
+/// Something turns while `work` runs.
+pub(crate) fn while_turning<T>(label: &str, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let spinner = ProgressBar::new_spinner().with_message(label.to_owned());
     spinner.enable_steady_tick(Duration::from_millis(100));
     let done = work();
     spinner.finish_and_clear();

@@ -367,7 +367,7 @@ fn quantizing_reports_what_it_cost() {
             2,
             "no reference",
         ),
-        (vec!["quantize", model, "x.mcf", "--method", "k4", "--clip", "1,-1"], 2, "no bounds"),
+        (vec!["quantize", model, "x.mcf", "--method", "k4", "--clip", "1,-1"], 2, "not bounds"),
         (
             vec!["quantize", model, "x.mcf", "--method", "k4", "--domain", "activations"],
             2,

@@ -107,7 +107,7 @@ fn the_readme_names_its_two_commands() {
 fn every_rule_has_its_line() {
     let mut rules = 0;
     let text: String = pages().iter().map(|p| std::fs::read_to_string(p).unwrap()).collect();
-    for format in weighbridge::table() {
+    for format in weighbridge::Formats::builtin().iter() {
         for rule in format.info().rules {
             let severity = format!("{:?}", rule.severity).to_lowercase();
             let row = format!("| {} | {severity} |", rule.id);

@@ -177,7 +177,7 @@ fn a_killed_run_goes_on_and_gives_the_same_file() {
 
         let again = run(at, &arguments);
         assert_eq!(again.status.code(), Some(2));
-        assert!(err(&again).contains("--resume goes on with it, --force starts over"));
+        assert!(err(&again).contains("--resume goes on with it; --force starts over"));
         let other = run(at, &[&arguments[..], &["--resume", "--no-normalize"]].concat());
         assert_eq!(other.status.code(), Some(2));
         let resumed = run(at, &[&arguments[..], &["--resume", "--json"]].concat());
@@ -227,6 +227,7 @@ fn a_full_disk_leaves_a_journal_and_no_file() {
             "out.npy.partial",
             "out.npy.partial.json",
             "out.npy.partial.records",
+            "out.npy.partial.windows",
             "whole.npy",
         ];
         let mut found = names(at);

@@ -51,7 +51,10 @@ fn samples() -> tempfile::TempDir {
     let output = run(folder.path(), &["quickstart", ".", "--offline"]);
     assert!(output.status.success(), "{}", err(&output));
     let sample = weighbridge::samples::word_embeddings();
-    let plan = weighbridge::find("finalfusion").unwrap().plan(&sample, &Default::default());
+    let plan = weighbridge::Formats::builtin()
+        .find("finalfusion")
+        .unwrap()
+        .plan(&sample, &Default::default());
     let bytes = weighbridge::sink::to_memory(&plan.unwrap()).unwrap().swap_remove(0).1;
     std::fs::write(folder.path().join("plain.fifu"), bytes).unwrap();
     folder
@@ -264,7 +267,7 @@ fn words_are_given_and_subwords_named() {
     std::fs::write(at.join("names.txt"), "one\ntwo\n").unwrap();
     let wrong = run(at, &[&give[..], &["--force"]].concat());
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(err(&wrong).contains("has 2 words") && err(&wrong).contains("6 rows"));
+    assert!(err(&wrong).contains("2 words for 6 rows"));
 
     assert!(run(at, &["convert", "words.fifu", "named.fifu", "--explicit"]).status.success());
     let named = object(at, &["inspect", "named.fifu", "--json"]);
@@ -342,7 +345,10 @@ fn metadata_keeps_its_types() {
     let mut sample = weighbridge::samples::word_embeddings();
     let number = weighbridge::model::Value::Number(weighbridge::codec::DType::I64, 300);
     sample.metadata.push(("dims".to_owned(), number));
-    let plan = weighbridge::find("finalfusion").unwrap().plan(&sample, &Default::default());
+    let plan = weighbridge::Formats::builtin()
+        .find("finalfusion")
+        .unwrap()
+        .plan(&sample, &Default::default());
     let bytes = weighbridge::sink::to_memory(&plan.unwrap()).unwrap().swap_remove(0).1;
     std::fs::write(at.join("typed.fifu"), bytes).unwrap();
     let dims = |file: &str| object(at, &["metadata", file, "--json"])["dims"].clone();
@@ -363,9 +369,15 @@ fn a_bad_line_comes_in_its_turn() {
     let similar = ["similar", "words.fifu", "-k", "1", "--json"];
     let output = fed(folder.path(), &similar, b"\xEF\xBB\xBFtruck\nlorry\n\xFF\ncar\n".to_vec());
     let words: Vec<_> = lines(&output).iter().map(|l| l["word"].clone()).collect();
-    assert_eq!(words, ["truck", "lorry"]);
+    assert_eq!(words, ["truck".into(), "lorry".into(), Json::Null]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(err(&output).contains("line 3"), "{}", err(&output));
+    let failed = &lines(&output)[2]["error"];
+    assert_eq!(
+        (&failed["kind"], &failed["file"]),
+        (&"unrecognised".into(), &"standard input".into())
+    );
+    assert!(failed["message"].as_str().unwrap().contains("line 3"), "{failed}");
+    assert_eq!(err(&output), "");
 }
 
 /// The file that describes other rows is not replaced, not even by force.

@@ -10,7 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
-use weighbridge_format::{Container, Error, Input, Options, open};
+use weighbridge_format::{Advice, Container, Error, Formats, Input, Listing, Options};
 
 /// Tokens that go through the model together: enough that reading the weights costs little, and few
 /// enough that what is between the products stays in the caches.
@@ -52,14 +52,20 @@ impl Encoder {
     }
 
     pub fn open_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Encoder, Error> {
-        Encoder::new(&open(&Input::open(path.as_ref())?, &Options::default())?, settings)
+        let input = Input::open(path.as_ref())?;
+        Encoder::new(&Formats::builtin().open(&input, &Options::default())?, settings)
     }
 
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
         crate::family::check(container)?;
         let pool = match settings.threads {
             None => None,
-            Some(0) => return Err(Error::refused("0 threads can't do anything", "at least 1")),
+            Some(0) => {
+                return Err(Error::refused(
+                    "0 threads can't do anything",
+                    Advice::set("threads", "is at least 1"),
+                ));
+            }
             Some(n) if n > MOST_THREADS => {
                 let what = format!("{n} threads are too many");
                 return Err(Error::refused(what, format!("at most {MOST_THREADS}")));
@@ -125,10 +131,10 @@ impl Encoder {
             None => Ok(vectors),
             Some(at) => Err(Error::refused(
                 format!(
-                    "text {} has a vector with a value that is no number",
+                    "text {} has a vector with a NaN or an infinity in it",
                     at / self.dimensions() + 1
                 ),
-                "`verify` finds weights that are no numbers",
+                Advice::See(Listing::Findings),
             )),
         }
     }

@@ -13,7 +13,8 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
     let kind = config["model_type"].as_str().or_else(|| container.text("arch"));
     if let Some(kind) = kind.filter(|kind| *kind != "bert") {
         let name = config["architectures"][0].as_str().unwrap_or(kind);
-        return Err(Error::refused(
+        return Err(Error::unsupported(
+            format!("architecture {kind}"),
             format!("{name} is not of BERT's architecture (its model type is \"{kind}\")"),
             "models whose config.json says \"model_type\": \"bert\" can be used",
         ));
@@ -21,12 +22,14 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
     let places = config["position_embedding_type"].as_str().unwrap_or("absolute");
     if places != "absolute" {
         let what = format!("position embeddings of type \"{places}\" are not known");
-        return Err(Error::refused(what, "only absolute ones, as in BERT"));
+        let name = format!("position embeddings {places}");
+        return Err(Error::unsupported(name, what, "only absolute ones, as in BERT"));
     }
     for module in json(container, "modules.json").as_array().into_iter().flatten() {
         let name = module["type"].as_str().unwrap_or("?").rsplit('.').next().unwrap_or("?");
         if !MODULES.contains(&name) {
-            return Err(Error::refused(
+            return Err(Error::unsupported(
+                format!("module {name}"),
                 format!("modules.json has a {name} behind the model, which is not known"),
                 "Transformer, Pooling and Normalize are",
             ));

@@ -1,6 +1,6 @@
 //! What a user can wish for, and what the file says where nothing was wished.
 
-use weighbridge_format::{Container, Error};
+use weighbridge_format::{Advice, Container, Error};
 
 /// How the products are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,9 +34,11 @@ impl Pooling {
             "cls" => Ok(Pooling::Cls),
             "max" => Ok(Pooling::Max),
             "mean_sqrt_len" | "mean_sqrt_len_tokens" => Ok(Pooling::MeanSqrtLen),
-            _ => Err(Error::refused(
+            _ => Err(Error::unsupported(
+                format!("pooling {name}"),
                 format!("the pooling \"{name}\" is not known"),
-                "mean, cls and max are; --pooling chooses another than the model's",
+                Advice::from("mean, cls and max are")
+                    .and(Advice::set("pooling", "chooses another than the model's")),
             )),
         }
     }

@@ -1,6 +1,11 @@
 //! Values to compare.
 
-use weighbridge::Tensor;
+use weighbridge::{Encoding, Tensor, View};
+
+/// A tensor whose bytes are right.
+pub fn stored(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>, view: View) -> Tensor {
+    Tensor::stored(name, encoding, shape, view).expect("as many bytes as the shape needs")
+}
 
 /// All values of a tensor; empty for a declaration.
 pub fn values(tensor: &Tensor) -> Vec<f64> {

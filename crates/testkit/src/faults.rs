@@ -49,6 +49,12 @@ impl FileSystem for FailingFiles {
         Ok(Box::new(FailingFile { file, left: self.left.clone(), failed: self.failed.clone() }))
     }
 
+    fn modify(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
+        self.step()?;
+        let file = RealFiles.modify(path)?;
+        Ok(Box::new(FailingFile { file, left: self.left.clone(), failed: self.failed.clone() }))
+    }
+
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         RealFiles.link(from, to)
     }

@@ -1,16 +1,14 @@
 //! A few small valid files of every format in the table, made by planning sample containers.
 
-use crate::words;
+use crate::{stored, words};
 use std::sync::Arc;
 use weighbridge::codec::block::{Encoder, Layout, Method, Recipe};
 use weighbridge::codec::{DType, Scalar, element};
-use weighbridge::model::{
-    Array, Attachment, Blockwise, Data, Plan, Records, Scaled, Scaling, Value,
-};
+use weighbridge::model::{Array, Attachment, Blockwise, Plan, Records, Scaled, Scaling, Value};
 use weighbridge::sink::to_memory;
 use weighbridge::{
-    Container, Encoding, Error, FormatInfo, Input, Options, Tensor, View, Vocabulary, samples,
-    table,
+    Container, Encoding, Error, FormatInfo, Formats, Input, Options, Tensor, View, Vocabulary,
+    samples,
 };
 
 /// A valid file with what lies beside it, or a folder.
@@ -90,7 +88,7 @@ pub fn fixtures() -> Vec<Fixture> {
     let variants = words::variants();
     samples.extend(variants.iter().cloned());
     let mut list = Vec::new();
-    for format in table().iter().filter(|f| f.info().writes) {
+    for format in Formats::builtin().iter().filter(|f| f.writes() && f.reads()) {
         let info = format.info();
         for (content, sample) in &samples {
             // Elsewhere they would be cut down to words, which there are already, or be carried.
@@ -124,7 +122,8 @@ fn other_layout(
     mut sample: Container,
     (option, value): (&'static str, &str),
 ) -> Fixture {
-    let format = table().iter().find(|f| f.info().id == format).expect("it is in the table");
+    let format =
+        Formats::builtin().iter().find(|f| f.info().id == format).expect("it is in the table");
     sample.format = format.info().id;
     let options = Options::default().with(option, value);
     let plan = format.plan(&sample, &options).expect("the sample fits");
@@ -168,22 +167,17 @@ pub fn rich_container() -> Container {
         let name = format!("t.{}", dtype.name());
         // One sentence of OINF's specification excludes it, so that no format writes it.
         if dtype != DType::Bitset {
-            tensors.push(Tensor::stored(name, Encoding::Plain(dtype), shape, View::owned(bytes)));
+            tensors.push(stored(name, Encoding::Plain(dtype), shape, View::owned(bytes)));
         }
     }
     let scalar = View::owned(1.5f32.to_le_bytes().to_vec());
-    tensors.push(Tensor::stored("t.scalar", Encoding::Plain(DType::F32), vec![], scalar));
-    tensors.push(Tensor::stored(
-        "t.empty",
-        Encoding::Plain(DType::F32),
-        vec![0, 4],
-        View::owned(vec![]),
-    ));
+    tensors.push(stored("t.scalar", Encoding::Plain(DType::F32), vec![], scalar));
+    tensors.push(stored("t.empty", Encoding::Plain(DType::F32), vec![0, 4], View::owned(vec![])));
     let mut alias = tensors.iter().find(|t| t.name == "t.f32").expect("f32 is a type").clone();
     alias.name = "t.same-as-f32".to_owned();
     tensors.push(alias);
     let half = Encoding::Plain(DType::F16);
-    tensors.push(Tensor::new("t.declared", half, vec![4, 9], Data::Declared));
+    tensors.push(Tensor::declared("t.declared", half, vec![4, 9]));
     let array = |dtype: DType, shape: Vec<u64>, data: Vec<u8>| {
         Value::Array(Array { dtype, shape, data: View::owned(data) })
     };
@@ -230,7 +224,7 @@ pub fn scaled_container() -> Container {
         // No code that a symmetric scheme would not have.
         let data = (0..bytes).map(|i| u8::try_from(i * 37 % 113).unwrap()).collect();
         let scaled = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
-        Tensor::stored(name, scaled, vec![2, 3, 4], View::owned(data))
+        stored(name, scaled, vec![2, 3, 4], View::owned(data))
     };
     let affine = |axis: Option<usize>, count: usize, zero: bool| Scaling::Affine {
         axis,
@@ -275,7 +269,7 @@ pub fn blocks_container() -> Container {
         }
         let blockwise = Blockwise { method, scales: View::owned(scales) };
         let encoding = Encoding::Blockwise(Arc::new(blockwise));
-        Tensor::stored(format!("b.{method}"), encoding, vec![rows, cols], View::owned(codes))
+        stored(format!("b.{method}"), encoding, vec![rows, cols], View::owned(codes))
     });
     Container { tensors: tensors.collect(), ..Container::default() }
 }

@@ -11,7 +11,7 @@ mod fixtures;
 mod mutants;
 mod words;
 
-pub use compare::{same_values, values};
+pub use compare::{same_values, stored, values};
 pub use conformance::conformance;
 pub use embd::embd_with_shifted_data;
 pub use faults::FailingFiles;

@@ -1,13 +1,15 @@
 //! Broken variants of a file, one at a time.
 
 use weighbridge::wire::What;
-use weighbridge::{Input, Options, open_with};
+use weighbridge::{Formats, Input, Options};
 
 /// The offsets of all bytes that are structure, not payload. All of them when the file can't be
 /// opened.
 pub fn structural_bytes(input: &Input) -> Vec<usize> {
     let size = input.source.bytes().len();
-    let Ok(container) = open_with(input, &Options::default()) else { return (0..size).collect() };
+    let Ok(container) = Formats::builtin().open(input, &Options::default()) else {
+        return (0..size).collect();
+    };
     let mut payload = vec![false; size];
     for region in container.regions.list() {
         if matches!(region.what, What::Tensor(_)) {

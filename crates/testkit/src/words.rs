@@ -1,5 +1,6 @@
 //! Word embeddings with every kind of subwords, and product-quantized.
 
+use crate::stored;
 use std::sync::Arc;
 use weighbridge::codec::DType;
 use weighbridge::codec::product::Codebook;
@@ -24,7 +25,7 @@ pub(crate) fn buckets() -> Container {
 
 fn with_subwords(kind: SubwordKind) -> Container {
     let mut container = samples::word_embeddings();
-    let subwords = Subwords { min_n: 3, max_n: 4, kind };
+    let subwords = Subwords::new(3, 4, kind);
     let matrix = &mut container.tensors[0];
     let (words, dim) = (matrix.shape[0], matrix.shape[1]);
     let rows = words + subwords.rows();
@@ -77,7 +78,7 @@ pub(crate) fn product(rotated: bool) -> Container {
     let product = Product::new(sizes, view(&book), projection.map(|p| view(&p)), norms);
     let encoding = Encoding::Product(Arc::new(product.expect("the sizes fit")));
     let shape = vec![rows as u64, dim as u64];
-    container.tensors = vec![Tensor::stored("embeddings", encoding, shape, View::owned(codes))];
+    container.tensors = vec![stored("embeddings", encoding, shape, View::owned(codes))];
     container
 }
 
@@ -86,5 +87,5 @@ fn view(values: &[f32]) -> View {
 }
 
 fn floats(name: &str, shape: Vec<u64>, values: &[f32]) -> Tensor {
-    Tensor::stored(name, Encoding::Plain(DType::F32), shape, view(values))
+    stored(name, Encoding::Plain(DType::F32), shape, view(values))
 }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use weighbridge_format::{Container, Tensor};
 
-/// What two containers have in common and what not.
+/// What two containers have in common and what not. Its JSON is described in docs/json.md.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct Difference<'a> {
     /// Nothing is missing, and no value differs by more than the tolerance.
     pub same: bool,
@@ -18,11 +19,17 @@ pub struct Difference<'a> {
     pub tensors: Vec<TensorDifference<'a>>,
 }
 
+/// A tensor that both containers have.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct TensorDifference<'a> {
+    /// Its name in the first.
     pub name: &'a str,
+    /// Its values agree within the tolerance.
     pub same: bool,
+    /// The encodings in both.
     pub encodings: (Cow<'static, str>, Cow<'static, str>),
+    /// The shapes in both.
     pub shapes: (&'a [u64], &'a [u64]),
     /// Nothing to compare when the shapes differ or a side has no data.
     pub values: Option<ValueDifference>,
@@ -30,6 +37,7 @@ pub struct TensorDifference<'a> {
 
 /// How far values are apart.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ValueDifference {
     /// Values that are not the same.
     pub changed: u64,
@@ -37,6 +45,7 @@ pub struct ValueDifference {
     pub max_abs: f64,
     /// Root of the summed squares of the differences over that of the first's values.
     pub relative_rmse: f64,
+    /// Of the angle between the values of both.
     pub cosine: f64,
 }
 
@@ -120,7 +129,7 @@ mod tests {
         let tensor = |(name, values): &(&str, &[f32])| {
             let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
             let shape = vec![values.len() as u64];
-            Tensor::stored(*name, Encoding::Plain(DType::F32), shape, View::owned(bytes))
+            Tensor::stored(*name, Encoding::Plain(DType::F32), shape, View::owned(bytes)).unwrap()
         };
         Container { tensors: values.iter().map(tensor).collect(), ..Container::default() }
     }

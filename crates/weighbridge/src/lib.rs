@@ -1,33 +1,57 @@
-//! Open, check, convert and shrink files of embeddings and model weights.
+//! Open, check, convert and shrink files of embeddings and model weights, and use them.
 //!
-//! * [`open`] a file of any format as a [`Container`];
-//! * [`verify()`] it against every rule of its format;
-//! * [`convert()`] it into another format, with every loss listed before a byte is written;
-//! * [`quantize()`] its weights into fewer bits, with the error measured;
-//! * [`Embeddings`]: words to vectors, and to their neighbours;
-//! * [`Encoder`]: texts to vectors, with a model of BERT's family; [`embed`] many into a file;
-//! * [`edit_metadata`] of a file, with the rest as it was;
-//! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two files differ.
+//! The walk is `Input -> Container -> Edit -> Plan -> file, writer or bytes`, and every step is a
+//! function on values:
 //!
-//! ```no_run
+//! ```
+//! use weighbridge::quantize::{Method, QuantizeSettings};
+//! use weighbridge::{Container, Edit, Progress, plan, quantize};
+//!
 //! # fn main() -> Result<(), weighbridge::Error> {
-//! let container = weighbridge::open("minilm.weights")?;
-//! for tensor in &container.tensors {
-//!     println!("{} {} {:?}", tensor.name, tensor.encoding.name(), tensor.shape);
-//! }
-//! let words = container.tensor("embeddings.word_embeddings.weight").unwrap();
-//! let first_row = words.values_f32(0, 384);
+//! # let rows = (0..64).map(|i| (i as f32).sin()).collect();
+//! let container = Container::builder().values("w", &[2, 32], rows).build()?;
+//!
+//! // Convert it.
+//! let renamed = Edit::new().rename("w", "weights").apply(container)?;
+//! let bytes = plan(&renamed, "safetensors")?.to_bytes()?;
+//!
+//! // Quantize it.
+//! let settings = QuantizeSettings::new(Method::from_name("q8").unwrap());
+//! let small = quantize(&renamed, &settings, &mut Progress::none())?;
+//! assert!(small.report.loss.relative_rmse < 0.01);
+//! # let folder = std::env::temp_dir().join(format!("weighbridge-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! small.plan.write(folder.join("small.mcf"), &mut Progress::none())?;
+//!
+//! // Open what was written.
+//! let small = weighbridge::open(folder.join("small.mcf"))?;
+//! assert_eq!(small.tensors[0].encoding.name(), "q8");
+//! # std::fs::remove_dir_all(&folder).unwrap();
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! * [`open`] a file of any format, or bytes ([`Formats::open`]), as a [`Container`], or build one;
+//! * [`verify()`] an input against every rule of its format;
+//! * [`Edit`] a container, [`plan`] it in another format with every loss listed, and write that;
+//! * [`quantize()`] its weights into fewer bits, with the error measured;
+//! * [`Embeddings`]: words to vectors, and to their neighbours;
+//! * [`Encoder`]: texts to vectors, with a model of BERT's family; [`embed`] many into a file;
+//! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two containers differ.
+//!
+//! Errors have kinds that can be matched, see [`Error`]. Long work takes a [`Progress`], which can
+//! stop it. Formats of others are added with [`Formats::with`].
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
-pub mod convert;
+mod conversion;
 mod diff;
+mod edit;
 pub mod embed;
 mod metadata;
 pub mod models;
+mod pattern;
 pub mod quantize;
 pub mod samples;
 mod stats;
@@ -35,27 +59,41 @@ mod summary;
 mod verify;
 pub mod words;
 
-pub use convert::{Conversion, Request, convert, pattern};
+pub use conversion::{Conversion, ConvertedFile};
 pub use diff::{Difference, TensorDifference, ValueDifference, diff};
-pub use metadata::{MetadataRequest, edit_metadata};
-pub use quantize::{QuantizeReport, QuantizeRequest, quantize};
+pub use edit::Edit;
+pub use metadata::check_metadata;
+pub use pattern::Pattern;
+pub use quantize::quantize;
 pub use stats::{Bin, Stats, stats};
 pub use summary::{Detail, Summary, describe_region, summary};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
 pub use weighbridge_encoder::{self as encoder, Encoder};
 pub use weighbridge_format::{
-    Container, Encoding, Error, Finding, Findings, Format, FormatInfo, Input, OptionSpec, Options,
-    Severity, Tensor, View, Vocabulary, check, find, model, sink, source, table, wire,
+    Advice, Container, Encoding, Error, ErrorKind, ErrorReport, Finding, Findings, Format,
+    FormatInfo, Formats, Input, Listing, OptionSpec, Options, Output, Plan, Problem, Progress,
+    QuantizedContent, Reading, Severity, Stage, Status, Tensor, View, Vocabulary, formats, model,
+    sink, source, wire,
 };
 pub use weighbridge_search as search;
 pub use words::{Embeddings, Lookup};
 
-pub use weighbridge_format::open as open_with;
-
 use std::path::Path;
 
-/// Opens a file (or a model directory) of any known format.
+/// Opens a file (or a model directory) of any format that comes with the library.
+///
+/// # Errors
+/// [`Error::NotFound`] and [`Error::Io`] if it can't be read, [`Error::Unrecognised`] if it is of no
+/// known format, [`Error::Malformed`] if it breaks a rule of its format.
 pub fn open(path: impl AsRef<Path>) -> Result<Container, Error> {
-    open_with(&Input::open(path.as_ref())?, &Options::default())
+    Formats::builtin().open(&Input::open(path.as_ref())?, &Options::default())
+}
+
+/// Plans a container in a format, by its id.
+///
+/// # Errors
+/// [`Error::Refused`] if there is no such format, or the container does not fit it.
+pub fn plan(container: &Container, format: &str) -> Result<Plan, Error> {
+    Formats::builtin().named(format, "to")?.plan(container, &Options::default())
 }

@@ -7,9 +7,11 @@ pub use encoder::write_encoder;
 use serde_json::json;
 use weighbridge_codec::DType;
 use weighbridge_format::model::{MATRIX, NORMS, Records, SubwordKind, Subwords, Value};
-use weighbridge_format::sink::to_memory;
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Encoding, Error, Options, Tensor, View, Vocabulary, find};
+use weighbridge_format::{Container, Encoding, Error, Tensor, View, Vocabulary};
+
+/// What the weights of a model directory are stored in.
+const WEIGHTS: &str = "safetensors";
 
 /// A sentence embedder of one layer: tensors, vocabulary and metadata of a real one, in small.
 pub fn tiny_model() -> Container {
@@ -151,7 +153,7 @@ pub fn single_words() -> Container {
 /// with an n-gram in it, so that words which look like a known one come out near it.
 pub fn subword_embeddings() -> Container {
     let kind = SubwordKind::Buckets { exponent: 8 };
-    let subwords = Subwords { min_n: 3, max_n: 5, kind };
+    let subwords = Subwords::new(3, 5, kind);
     let mut container = word_embeddings();
     let (rows, dim) = (container.tensors[0].shape[0], container.tensors[0].shape[1]);
     let mut values = container.tensors[0].values_f32(0, to_len(rows * dim));
@@ -175,13 +177,14 @@ pub fn subword_embeddings() -> Container {
 }
 
 /// The files of a Hugging Face directory with the tiny model, by relative path.
+///
+/// # Errors
+/// None that is known: what makes the files can fail in general.
 pub fn model_directory() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut model = tiny_model();
     let vocabulary = model.vocabulary.take().unwrap_or_else(|| Vocabulary::from_tokens([]));
     model.metadata.clear();
-    model.format = "safetensors";
-    let format = find("safetensors").ok_or_else(|| Error::refused("safetensors is unknown", ""))?;
-    let weights = to_memory(&format.plan(&model, &Options::default())?)?.swap_remove(0).1;
+    let weights = crate::plan(&model, WEIGHTS)?.to_bytes()?;
     let config = json!({
         "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 16,
         "intermediate_size": 32, "layer_norm_eps": 1e-12, "max_position_embeddings": 12,
@@ -221,5 +224,6 @@ fn wave(i: u64) -> f32 {
 
 fn f32_tensor(name: &str, shape: Vec<u64>, values: impl Iterator<Item = f32>) -> Tensor {
     let bytes = values.flat_map(f32::to_le_bytes).collect();
-    Tensor::stored(name, Encoding::Plain(DType::F32), shape, View::owned(bytes))
+    let tensor = Tensor::stored(name, Encoding::Plain(DType::F32), shape, View::owned(bytes));
+    tensor.unwrap_or_else(|e| unreachable!("samples have the size of their shape: {e}"))
 }

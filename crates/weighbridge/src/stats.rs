@@ -3,26 +3,41 @@
 use serde::Serialize;
 use weighbridge_format::Tensor;
 
-/// Over the finite values; NaN and infinities are counted apart.
+/// Over the finite values; NaN and infinities are counted apart. Its JSON is described in
+/// docs/json.md.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Stats {
+    /// All values.
     pub count: u64,
+    /// The smallest.
     pub min: f64,
+    /// The largest.
     pub max: f64,
+    /// Their mean.
     pub mean: f64,
+    /// Their median.
     pub median: f64,
+    /// Their standard deviation, that of the population.
     pub std: f64,
+    /// How many are NaN.
     pub nan: u64,
+    /// How many are infinite.
     pub inf: u64,
+    /// How many are zero.
     pub zero: u64,
+    /// How they are distributed.
     pub histogram: Vec<Bin>,
 }
 
 /// Values from `low` up to `high`; the last bin has its upper end too.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bin {
+    /// The lower end.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
+    /// Values between them.
     pub count: u64,
 }
 
@@ -195,7 +210,7 @@ mod tests {
     fn tensor(values: &[f32]) -> Tensor {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let shape = vec![values.len() as u64];
-        Tensor::stored("x", Encoding::Plain(DType::F32), shape, View::owned(bytes))
+        Tensor::stored("x", Encoding::Plain(DType::F32), shape, View::owned(bytes)).unwrap()
     }
 
     #[test]
@@ -212,10 +227,12 @@ mod tests {
     #[test]
     fn huge_numbers_have_histograms() {
         let bytes = [1u64 << 60, 1 << 60].iter().flat_map(|v| v.to_le_bytes()).collect();
-        let whole = Tensor::stored("x", Encoding::Plain(DType::U64), vec![2], View::owned(bytes));
+        let whole =
+            Tensor::stored("x", Encoding::Plain(DType::U64), vec![2], View::owned(bytes)).unwrap();
         assert_eq!(stats(&whole).unwrap().histogram.len(), 1);
         let bytes = [f64::MAX, f64::MIN, 0.0].iter().flat_map(|v| v.to_le_bytes()).collect();
-        let wide = Tensor::stored("x", Encoding::Plain(DType::F64), vec![3], View::owned(bytes));
+        let wide =
+            Tensor::stored("x", Encoding::Plain(DType::F64), vec![3], View::owned(bytes)).unwrap();
         let bins = stats(&wide).unwrap().histogram;
         assert_eq!(bins.iter().map(|b| b.count).sum::<u64>(), 3);
         assert!(bins.iter().all(|b| b.low.is_finite() && b.high.is_finite()));

@@ -1,26 +1,37 @@
 //! What is inside a container, as JSON.
 
+use crate::pattern::Pattern;
 use crate::stats::{Stats, stats};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use weighbridge_codec::Scalar;
-use weighbridge_format::model::{SubwordKind, Subwords, scalar_json};
+use weighbridge_format::model::{SubwordKind, Subwords, Value};
 use weighbridge_format::wire::What;
 use weighbridge_format::{Container, Tensor};
 
 /// How much a summary tells.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Detail {
     /// Which tensors to list, by name; all when there is none.
-    pub tensors: Option<glob::Pattern>,
+    pub tensors: Option<Pattern>,
+    /// With statistics of the values.
     pub stats: bool,
+    /// With the first and last values.
     pub values: bool,
+    /// With all tokens of the vocabulary.
     pub vocabulary: bool,
+    /// With what every byte is.
     pub bytes: bool,
 }
 
 impl Detail {
+    /// The names, types and shapes.
+    pub fn new() -> Detail {
+        Detail::default()
+    }
+
     /// The tensors that are to be listed.
     pub fn chosen<'a>(&'a self, container: &'a Container) -> impl Iterator<Item = &'a Tensor> {
         container
@@ -30,13 +41,14 @@ impl Detail {
     }
 }
 
-/// The object that `inspect --json` prints. Its shape is documented in docs/json.md.
+/// What is inside a container. Its JSON is described in docs/json.md.
 #[derive(Debug, Serialize)]
 pub struct Summary<'a> {
     format: &'a str,
     layout: &'a str,
     size: u64,
-    metadata: Map<String, Json>,
+    #[serde(serialize_with = "as_map")]
+    metadata: &'a [(String, Value)],
     sizevars: Map<String, Json>,
     tensors: Vec<TensorSummary<'a>>,
     vocabulary: Option<Json>,
@@ -71,6 +83,19 @@ struct RegionSummary {
     what: String,
 }
 
+impl Summary<'_> {
+    /// The metadata alone, as it stands in the summary.
+    pub fn metadata(&self) -> impl Serialize {
+        struct Metadata<'a>(&'a [(String, Value)]);
+        impl Serialize for Metadata<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                as_map(&self.0, serializer)
+            }
+        }
+        Metadata(self.metadata)
+    }
+}
+
 /// Everything that is to be said of a container.
 pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> {
     let vocabulary = container.vocabulary.as_ref().map(|v| {
@@ -91,7 +116,7 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> 
         format: container.format,
         layout: &container.layout,
         size: container.size,
-        metadata: container.metadata.iter().map(|(k, v)| (k.clone(), v.to_json())).collect(),
+        metadata: &container.metadata,
         sizevars: container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect(),
         tensors: detail.chosen(container).map(|t| tensor_summary(t, detail)).collect(),
         vocabulary,
@@ -147,11 +172,20 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> 
     }
 }
 
-/// A value as a JSON number; of a complex one the real part.
+/// Pairs as the members of an object.
+fn as_map<S: Serializer>(pairs: &&[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}
+
+/// A value as a JSON number; of a complex one the real part. JSON has no NaN and no infinity: they
+/// become texts.
 fn number_json(value: Scalar) -> Json {
     match value {
-        Scalar::Complex(re, _) => scalar_json(Scalar::Float(f64::from(re))),
-        other => scalar_json(other),
+        Scalar::Int(v) => v.into(),
+        Scalar::UInt(v) => v.into(),
+        Scalar::Float(v) if v.is_finite() => v.into(),
+        Scalar::Float(v) => v.to_string().into(),
+        Scalar::Complex(re, _) => number_json(Scalar::Float(f64::from(re))),
     }
 }
 

@@ -1,16 +1,19 @@
 //! Checking a file against every rule of its format.
 
 use serde::Serialize;
-use std::path::Path;
-use weighbridge_format::{Error, Finding, Input, Options, check};
+use weighbridge_format::{Error, Finding, Formats, Input, Options};
 
-/// What `verify` has to say about one file.
+/// What there is to say about one file. Its JSON is described in docs/json.md.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct Verdict {
+    /// The file, as the input was given.
     pub file: String,
+    /// Id of its format; none if it could not be read or recognised.
     pub format: Option<&'static str>,
     /// No errors; there may be warnings.
     pub ok: bool,
+    /// The broken rules.
     pub findings: Vec<Finding>,
     /// Findings beyond those listed.
     #[serde(skip_serializing_if = "is_zero")]
@@ -22,13 +25,31 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// Checks the structure and, unless `quick`, the data too. An error means that the file could not be
-/// read or is of no known format; broken rules are findings.
-pub fn verify(path: &Path, options: &Options, quick: bool) -> Result<Verdict, Error> {
-    let input = Input::open(path)?;
-    let (format, findings) = check(&input, options, quick)?;
+impl Verdict {
+    /// The verdict about a file that could not be looked at, so that a list has every file.
+    pub fn unreadable(file: impl Into<String>, error: &Error) -> Verdict {
+        let (rule, message) = match error {
+            Error::Unrecognised { problem, .. } => ("UNRECOGNISED", problem.message.clone()),
+            other => ("UNREADABLE", other.message()),
+        };
+        let finding = Finding::unreadable(rule, message).hint(error.advice());
+        Verdict { file: file.into(), format: None, ok: false, findings: vec![finding], more: 0 }
+    }
+}
+
+/// Checks the structure and, unless `quick`, the data too. Broken rules are findings.
+///
+/// # Errors
+/// Where the file could not be read or is of no known format.
+pub fn verify(
+    formats: &Formats,
+    input: &Input,
+    options: &Options,
+    quick: bool,
+) -> Result<Verdict, Error> {
+    let (format, findings) = formats.check(input, options, quick)?;
     Ok(Verdict {
-        file: path.display().to_string(),
+        file: input.path.clone(),
         format: Some(format.info().id),
         ok: !findings.has_errors(),
         more: findings.suppressed,

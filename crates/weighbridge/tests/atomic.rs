@@ -1,9 +1,13 @@
 //! Writing is all or nothing, whatever fails.
 
+mod common;
+
+use common::{convert, format_of};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
-use weighbridge::sink::{self, RealFiles};
-use weighbridge::{Options, Request, convert, find, samples};
+use weighbridge::sink;
+use weighbridge::{Edit, Error, Formats, Options, Output, Progress, Status, open, samples};
 use weighbridge_testkit::FailingFiles;
 
 /// Every file in a folder with its content.
@@ -17,8 +21,8 @@ fn snapshot(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 /// Makes every create, write, sync and rename fail in turn; the folder must stay as it was.
 fn fail_everywhere(format: &str, name: &str, old: &[&str]) {
     let mut sample = if format == "embd" { samples::tiny_model() } else { samples::unit_vectors() };
-    sample.format = find(format).unwrap().info().id;
-    let plan = find(format).unwrap().plan(&sample, &Options::default()).unwrap();
+    sample.format = format_of(format).info().id;
+    let plan = format_of(format).plan(&sample, &Options::default()).unwrap();
     let mut failures = 0;
     for operation in 0.. {
         let folder = tempfile::tempdir().unwrap();
@@ -27,7 +31,7 @@ fn fail_everywhere(format: &str, name: &str, old: &[&str]) {
         }
         let before = snapshot(folder.path());
         let files = FailingFiles::at(operation);
-        let result = sink::write(&plan, &folder.path().join(name), &files, &mut |_| {});
+        let result = sink::write(&plan, &folder.path().join(name), &files, &mut Progress::none());
         if !files.failed() {
             result.unwrap();
             let after = snapshot(folder.path());
@@ -58,14 +62,12 @@ fn two_files_are_replaced_together_or_not_at_all() {
 fn a_file_can_be_converted_onto_itself() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.weights");
-    let plan = find("embd").unwrap().plan(&samples::tiny_model(), &Options::default()).unwrap();
-    sink::write(&plan, &path, &RealFiles, &mut |_| {}).unwrap();
+    let plan = format_of("embd").plan(&samples::tiny_model(), &Options::default()).unwrap();
+    common::write(&plan, &path);
     let before = std::fs::read(&path).unwrap();
-    let mut request = Request { force: true, ..Request::default() };
-    convert(&path, &path, &request).unwrap().write(&mut |_| {}).unwrap();
+    convert(&path, &path, None, &Edit::new()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    request.set.push(("model_name".into(), "renamed".into()));
-    convert(&path, &path, &request).unwrap().write(&mut |_| {}).unwrap();
+    convert(&path, &path, None, &Edit::new().set("model_name", "renamed")).unwrap();
     assert_eq!(weighbridge::open(&path).unwrap().text("model_name"), Some("renamed"));
     assert_eq!(snapshot(folder.path()).len(), 1);
 }
@@ -77,17 +79,51 @@ fn existing_files_and_losses_are_refused() {
     let mut sample = samples::tiny_model();
     sample.format = "oinf";
     sample.sizevars.push(("B".into(), 4));
-    let plan = find("oinf").unwrap().plan(&sample, &Options::default()).unwrap();
-    sink::write(&plan, &path, &RealFiles, &mut |_| {}).unwrap();
+    let plan = format_of("oinf").plan(&sample, &Options::default()).unwrap();
+    common::write(&plan, &path);
     let out = folder.path().join("y.weights");
-    let refused =
-        convert(&path, &out, &Request::default()).unwrap().write(&mut |_| {}).unwrap_err();
-    assert!(matches!(refused, weighbridge::Error::Loss(l) if l.len() == 1));
+    let plan = format_of("embd").plan(&open(&path).unwrap(), &Options::default()).unwrap();
+    let refused = plan.write(&out, &mut Progress::none()).unwrap_err();
+    assert!(matches!(refused, Error::Loss(l) if l.len() == 1));
+    assert!(matches!(plan.to_bytes(), Err(Error::Loss(_))));
     assert!(!out.exists());
-    let allowed = Request { allow_loss: true, ..Request::default() };
-    convert(&path, &out, &allowed).unwrap().write(&mut |_| {}).unwrap();
-    let again = convert(&path, &out, &allowed).unwrap().write(&mut |_| {}).unwrap_err();
-    assert!(again.to_string().contains("--force"), "{again}");
+    let plan = plan.accept_losses(true);
+    plan.write(&out, &mut Progress::none()).unwrap();
+    assert_eq!(std::fs::read(&out).unwrap(), plan.to_bytes().unwrap());
+    let mut written = Vec::new();
+    plan.write_to(&mut written, &mut Progress::none()).unwrap();
+    assert_eq!(written, plan.to_bytes().unwrap());
+    let again = plan.write(&out, &mut Progress::none()).unwrap_err();
+    assert!(matches!(&again, Error::Refused(p) if p.subject == "overwrite"), "{again}");
+    plan.write(Output::new(&out).overwrite(true), &mut Progress::none()).unwrap();
+}
+
+/// Whoever watches can stop the work at any time; then nothing is there.
+#[test]
+fn a_stopped_write_leaves_nothing() {
+    let mut sample = samples::unit_vectors();
+    sample.format = "i8bin";
+    let plan = format_of("i8bin").plan(&sample, &Options::default()).unwrap();
+    let plan = plan.accept_losses(true);
+    let folder = tempfile::tempdir().unwrap();
+    for calls in 0.. {
+        let mut left = calls;
+        let mut tell = |status: Status| {
+            assert_eq!(status.total, Some(plan.size()));
+            left -= 1;
+            if left < 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let path = folder.path().join("x.i8bin");
+        match plan.write(&path, &mut Progress::new(&mut tell)) {
+            Err(Error::Cancelled) => assert!(snapshot(folder.path()).is_empty(), "{calls}"),
+            done => {
+                done.unwrap();
+                assert!(calls >= 3, "{calls}");
+                break;
+            }
+        }
+    }
+    assert_eq!(snapshot(folder.path()).len(), 2);
 }
 
 /// The same for a folder: it is there whole, or not at all.
@@ -97,13 +133,13 @@ fn a_folder_is_written_whole_or_not_at_all() {
     let count = files.len();
     let mut input = weighbridge::Input::in_memory("tiny", Vec::new(), files);
     input.is_folder = true;
-    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
-    let plan = find("hf").unwrap().plan(&container, &Options::default()).unwrap();
+    let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+    let plan = format_of("hf").plan(&container, &Options::default()).unwrap();
     for operation in 0.. {
         let parent = tempfile::tempdir().unwrap();
         let target = parent.path().join("model");
         let files = FailingFiles::at(operation);
-        let result = sink::write(&plan, &target, &files, &mut |_| {});
+        let result = sink::write(&plan, &target, &files, &mut Progress::none());
         if !files.failed() {
             result.unwrap();
             assert_eq!(weighbridge::open(&target).unwrap().tensors.len(), container.tensors.len());

@@ -1,13 +1,13 @@
 //! Quantizing with an eye to what weights are multiplied with.
 
+mod common;
+
+use common::{quantize_file as run, verdict, with};
 use std::path::{Path, PathBuf};
 use weighbridge::codec::block::Encoder as Rounding;
 use weighbridge::encoder::Settings;
-use weighbridge::quantize::{Calibration, Method};
-use weighbridge::{
-    Container, Encoder, Error, Options, QuantizeReport, QuantizeRequest, open, quantize, samples,
-    verify,
-};
+use weighbridge::quantize::{Calibration, Method, QuantizeReport, QuantizeSettings};
+use weighbridge::{Container, Encoder, Error, open, samples};
 
 /// A folder with the small model in it.
 fn model() -> (tempfile::TempDir, PathBuf) {
@@ -17,24 +17,18 @@ fn model() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn request(method: &str, calibration: Calibration) -> QuantizeRequest {
+fn request(method: &str, calibration: Calibration) -> QuantizeSettings {
     let method = Method::from_name(method).unwrap();
-    QuantizeRequest { force: true, calibration, ..QuantizeRequest::new(method) }
+    with(QuantizeSettings::new(method), |s| s.calibration = calibration)
 }
 
-fn calibrated(method: &str) -> QuantizeRequest {
+fn calibrated(method: &str) -> QuantizeSettings {
     request(method, Calibration::default())
 }
 
-fn run(input: &Path, output: &Path, request: &QuantizeRequest) -> Result<QuantizeReport, Error> {
-    let (conversion, report) = quantize(input, Some(output), request)?.run(&mut |_| {})?;
-    conversion.write(&mut |_| {})?;
-    Ok(report)
-}
-
-fn refused(input: &Path, request: &QuantizeRequest) -> String {
+fn refused(input: &Path, request: &QuantizeSettings) -> String {
     match run(input, &input.with_extension("mcf"), request) {
-        Err(Error::Refused { what, .. }) => what,
+        Err(Error::Refused(problem) | Error::Unsupported(problem)) => problem.message,
         other => panic!("{other:?}"),
     }
 }
@@ -98,7 +92,7 @@ fn outputs_are_closer_than_without() {
         let error = |file: &Path| output_error(&before, &container(file), &inputs);
         let (plain, better_error) = (error(&plain), error(&better));
         assert!(better_error < 0.8 * plain, "{method}: {better_error} and {plain} without");
-        assert!(verify(&better, &Options::default(), false).unwrap().findings.is_empty());
+        assert!(verdict(&better).findings.is_empty());
         let vectors = with.calibrated.unwrap();
         assert_eq!(vectors.texts, 20);
         assert!(vectors.worst_cosine <= vectors.mean_cosine && vectors.mean_cosine <= 1.0);
@@ -144,35 +138,43 @@ fn other_methods_for_some_tensors_stand_in_nobodys_way() {
 }
 
 #[test]
-fn own_texts_are_lines_of_a_file() {
+fn own_texts_are_used() {
     let (folder, input) = model();
-    let texts = folder.path().join("texts.txt");
     let output = folder.path().join("out.mcf");
-    let own = request("k4", Calibration::File(texts.clone()));
-    assert!(matches!(run(&input, &output, &own), Err(Error::Io { .. })));
-    std::fs::write(&texts, " \n\n").unwrap();
-    assert!(refused(&input, &own).contains("no lines of text"));
     // So few that most directions of the inputs are never seen.
-    std::fs::write(&texts, "a truck\r\n").unwrap();
+    let own = request("k4", Calibration::Texts(vec!["a truck".to_owned()]));
     assert!(run(&input, &output, &own).unwrap().calibrated.unwrap().mean_cosine > 0.5);
 }
 
 #[test]
 fn what_can_not_be_calibrated_is_refused() {
     let (folder, input) = model();
-    let texts = folder.path().join("texts.txt");
-    std::fs::write(&texts, "a truck\n").unwrap();
+    let texts = vec!["a truck".to_owned()];
     // Weights without words.
     let bare = folder.path().join("bare.safetensors");
     std::fs::copy(input.join("model.safetensors"), &bare).unwrap();
     let usual = calibrated("k4");
     let cases = [
         (&input, calibrated("int8"), "no meaning"),
-        (&input, QuantizeRequest { encoder: Rounding::Reference, ..usual.clone() }, "no meaning"),
-        (&input, QuantizeRequest { clip: Some((-1.0, 1.0)), ..usual.clone() }, "no meaning"),
         (
             &input,
-            QuantizeRequest { select: vec!["embeddings.*".to_owned()], ..usual.clone() },
+            with(usual.clone(), |s| {
+                s.encoder = Rounding::Reference;
+            }),
+            "no meaning",
+        ),
+        (
+            &input,
+            with(usual.clone(), |s| {
+                s.clip = Some((-1.0, 1.0));
+            }),
+            "no meaning",
+        ),
+        (
+            &input,
+            with(usual.clone(), |s| {
+                s.select = vec!["embeddings.*".to_owned()];
+            }),
             "none of them is quantized",
         ),
         (&bare, usual, "must run the model"),
@@ -181,7 +183,9 @@ fn what_can_not_be_calibrated_is_refused() {
         // Nobody asked for it, so the weights are rounded by themselves.
         let output = folder.path().join("out.mcf");
         assert!(run(input, &output, &automatic).unwrap().calibrated.is_none(), "{why}");
-        let asked = QuantizeRequest { calibration: Calibration::File(texts.clone()), ..automatic };
+        let asked = with(automatic, |s| {
+            s.calibration = Calibration::Texts(texts.clone());
+        });
         assert!(refused(input, &asked).contains(why));
     }
 }

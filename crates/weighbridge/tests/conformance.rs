@@ -1,13 +1,14 @@
 //! Real files that others wrote: they are sound, hold what they should, and survive the hub. Skipped,
 //! visibly, where the files are absent.
 
+mod common;
+
+use common::{format_of, verdict, with};
 use std::path::{Path, PathBuf};
 use weighbridge::codec::block::Encoder;
-use weighbridge::quantize::Method;
+use weighbridge::quantize::{Method, QuantizeReport, QuantizeSettings};
 use weighbridge::sink::to_memory;
-use weighbridge::{
-    Container, Options, QuantizeReport, QuantizeRequest, find, open, quantize, verify,
-};
+use weighbridge::{Container, Formats, Options, Progress, open, quantize};
 use weighbridge_testkit::{conformance, values};
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -36,18 +37,18 @@ fn assert_holds(container: &Container, expected: &Path) {
 }
 
 fn assert_clean(path: &Path) {
-    let verdict = verify(path, &Options::default(), false).unwrap();
+    let verdict = verdict(path);
     assert!(verdict.findings.is_empty(), "{}: {:?}", path.display(), verdict.findings);
 }
 
 /// The file, through safetensors and back.
 fn through_the_hub(path: &Path, options: &Options) -> Vec<(Option<String>, Vec<u8>)> {
     let source = open(path).unwrap();
-    let hub = find("safetensors").unwrap();
+    let hub = format_of("safetensors");
     let carried = to_memory(&hub.plan(&source, options).unwrap()).unwrap().remove(0).1;
     let input = weighbridge::Input::from_bytes("carried.safetensors", carried);
-    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
-    to_memory(&find(source.format).unwrap().plan(&container, &Options::default()).unwrap()).unwrap()
+    let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+    to_memory(&format_of(source.format).plan(&container, &Options::default()).unwrap()).unwrap()
 }
 
 fn assert_survives(path: &Path) {
@@ -105,7 +106,7 @@ fn oinf_with_every_type() {
     }
     for (key, value) in facts["metadata"].as_object().unwrap() {
         let found = container.metadata.iter().find(|(k, _)| k == key).unwrap();
-        assert_eq!(found.1.to_json(), *value, "{key}");
+        assert_eq!(serde_json::to_value(&found.1).unwrap(), *value, "{key}");
     }
     let declared: Vec<_> =
         container.tensors.iter().filter(|t| t.view().is_none()).map(|t| &t.name).collect();
@@ -136,7 +137,7 @@ fn i8bin() {
     let Some(folder) = conformance("i8bin") else { return };
     for (kind, rounding, findings) in [("rounded", "nearest", 0), ("truncated", "truncate", 1)] {
         let path = folder.join(kind).join("embeddings.i8bin");
-        let verdict = verify(&path, &Options::default(), false).unwrap();
+        let verdict = verdict(&path);
         assert!(verdict.ok && verdict.findings.len() == findings, "{:?}", verdict.findings);
         let container = open(&path).unwrap();
         assert_eq!(container.records.as_ref().unwrap().count(), 37);
@@ -145,7 +146,7 @@ fn i8bin() {
         // The exporter's input gives the exporter's bytes.
         let source = open(folder.join("source.npy")).unwrap();
         let options = Options::default().with("rounding", rounding);
-        let made = to_memory(&find("i8bin").unwrap().plan(&source, &options).unwrap()).unwrap();
+        let made = to_memory(&format_of("i8bin").plan(&source, &options).unwrap()).unwrap();
         assert!(made[0].1 == std::fs::read(&path).unwrap(), "{kind}");
     }
 }
@@ -176,8 +177,9 @@ fn mcf() {
 
 fn quantized(path: &Path, method: &str, encoder: Encoder) -> (Vec<u8>, QuantizeReport) {
     let method = Method::from_name(method).unwrap();
-    let request = QuantizeRequest { encoder, ..QuantizeRequest::new(method) };
-    let job = quantize(path, None, &request).unwrap();
-    let (conversion, report) = job.run(&mut |_| {}).unwrap();
-    (to_memory(&conversion.plan).unwrap().remove(0).1, report)
+    let request = with(QuantizeSettings::new(method), |s| {
+        s.encoder = encoder;
+    });
+    let done = quantize(&open(path).unwrap(), &request, &mut Progress::none()).unwrap();
+    (to_memory(&done.plan).unwrap().remove(0).1, done.report)
 }

@@ -1,10 +1,13 @@
 //! Real files of word embeddings that others wrote: sound, with the right vectors for words that
 //! are there and for others, and the same bytes again. Skipped, visibly, where they are absent.
 
+mod common;
+
+use common::{format_of, verdict};
 use std::path::{Path, PathBuf};
 use weighbridge::model::{MATRIX, NORMS};
 use weighbridge::sink::to_memory;
-use weighbridge::{Container, Embeddings, Encoding, Input, Options, find, open, open_with, verify};
+use weighbridge::{Container, Embeddings, Encoding, Formats, Input, Options, open};
 use weighbridge_testkit::{conformance, values};
 
 fn folder() -> Option<PathBuf> {
@@ -16,7 +19,7 @@ fn words(container: &Container) -> Vec<String> {
 }
 
 fn as_format(container: &Container, format: &str, options: &Options) -> Vec<u8> {
-    let plan = find(format).unwrap().plan(container, options).unwrap();
+    let plan = format_of(format).plan(container, options).unwrap();
     assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
     to_memory(&plan).unwrap().remove(0).1
 }
@@ -29,7 +32,7 @@ fn assert_same_bytes(path: &Path) {
     for options in [Options::default(), Options::default().with("keep-codes", "true")] {
         let carried = as_format(&container, "safetensors", &options);
         let carried = Input::from_bytes("carried.safetensors", carried);
-        let carried = open_with(&carried, &Options::default()).unwrap();
+        let carried = Formats::builtin().open(&carried, &Options::default()).unwrap();
         let again = as_format(&carried, container.format, &Options::default());
         assert!(again == original, "{} through safetensors", path.display());
     }
@@ -43,7 +46,7 @@ fn finalfusion_files_are_sound_and_come_back() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "fifu") {
-            let verdict = verify(&path, &Options::default(), false).unwrap();
+            let verdict = verdict(&path);
             assert!(verdict.findings.is_empty(), "{}: {:?}", path.display(), verdict.findings);
             assert_same_bytes(&path);
             visited += 1;
@@ -108,7 +111,7 @@ fn the_same_words_in_other_formats() {
         let path = folder.join(name);
         let container = open(&path).unwrap();
         assert_eq!(container.format, format, "{name}");
-        let verdict = verify(&path, &Options::default(), false).unwrap();
+        let verdict = verdict(&path);
         assert!(verdict.ok, "{name}: {:?}", verdict.findings);
         assert_eq!(words(&container), words(&wanted), "{name}");
         let found = values(container.tensor(MATRIX).unwrap());
@@ -118,7 +121,7 @@ fn the_same_words_in_other_formats() {
         // Converted, rows times norms are what they were.
         let bytes = as_format(&container, "finalfusion", &Options::default());
         let made = Input::from_bytes("made.fifu", bytes);
-        let made = open_with(&made, &Options::default()).unwrap();
+        let made = Formats::builtin().open(&made, &Options::default()).unwrap();
         let original = values(&made.word_matrix().unwrap().original());
         assert!(original.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-6), "{name}");
         visited += 1;

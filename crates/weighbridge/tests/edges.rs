@@ -1,26 +1,28 @@
 //! Odd content that is easily mangled: each case here once was.
 
+mod common;
+
+use common::format_of;
 use std::sync::Arc;
 use weighbridge::codec::DType;
 use weighbridge::model::{Scaled, Scaling};
 use weighbridge::sink::to_memory;
-use weighbridge::{
-    Container, Encoding, Error, Input, Options, Tensor, View, check, find, open_with, samples,
-};
+use weighbridge::{Container, Encoding, Error, Formats, Input, Options, View, samples};
+use weighbridge_testkit::stored;
 
 fn bytes(container: &Container, format: &str, options: &Options) -> Vec<u8> {
-    to_memory(&find(format).unwrap().plan(container, options).unwrap()).unwrap().remove(0).1
+    to_memory(&format_of(format).plan(container, options).unwrap()).unwrap().remove(0).1
 }
 
 fn open(name: &str, bytes: Vec<u8>) -> Container {
-    open_with(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
+    Formats::builtin().open(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
 }
 
 fn scaled(codes: DType, scale: f32, data: &[u8]) -> Container {
     let scaling = Scaling::Affine { axis: None, scales: vec![scale], zero_points: None };
     let encoding = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
     let count = data.len() as u64 * 8 / codes.bits();
-    let tensor = Tensor::stored("x", encoding, vec![count], View::owned(data.to_vec()));
+    let tensor = stored("x", encoding, vec![count], View::owned(data.to_vec()));
     Container { format: "oinf", tensors: vec![tensor], ..Container::default() }
 }
 
@@ -37,8 +39,10 @@ fn useless_scales_keep_their_codes() {
             );
             assert!(bytes(&carried, "oinf", &Options::default()) == file, "{scale} {options:?}");
         }
-        let findings =
-            check(&Input::from_bytes("x.oinf", file), &Options::default(), false).unwrap().1;
+        let findings = Formats::builtin()
+            .check(&Input::from_bytes("x.oinf", file), &Options::default(), false)
+            .unwrap()
+            .1;
         assert!(findings.list().iter().any(|f| f.rule == "OINF-23") || scale.is_subnormal());
     }
 }
@@ -87,8 +91,8 @@ fn names_that_would_collide_are_refused() {
     let mut twin = model.tensors[3].clone();
     twin.name = format!("bert.{}", twin.name);
     model.tensors.push(twin);
-    let refused = find("embd").unwrap().plan(&model, &Options::default()).unwrap_err();
-    assert!(matches!(refused, Error::Refused { hint, .. } if hint.contains("--rename")));
+    let refused = format_of("embd").plan(&model, &Options::default()).unwrap_err();
+    assert!(matches!(refused, Error::Refused(p) if p.subject == "rename"));
 }
 
 #[test]
@@ -99,8 +103,9 @@ fn keys_that_appear_twice_are_found() {
     ] {
         let mut file = (header.len() as u64).to_le_bytes().to_vec();
         file.extend_from_slice(header.as_bytes());
-        let (_, findings) =
-            check(&Input::from_bytes("x.safetensors", file), &Options::default(), false).unwrap();
+        let (_, findings) = Formats::builtin()
+            .check(&Input::from_bytes("x.safetensors", file), &Options::default(), false)
+            .unwrap();
         assert!(findings.list().iter().any(|f| f.rule == "ST-03"), "{header}");
     }
 }
@@ -113,7 +118,7 @@ fn an_asked_time_is_taken() {
     let made = open("x.weights", bytes(&model, "embd", &options));
     assert_eq!(made.text("created_at"), Some("2030-01-01T00:00:00Z"));
     let wrong = Options::default().with("created-at", "yesterday");
-    assert!(find("embd").unwrap().plan(&model, &wrong).is_err());
+    assert!(format_of("embd").plan(&model, &wrong).is_err());
 }
 
 /// `position_ids` are left out only when they count up from 0.
@@ -123,7 +128,7 @@ fn position_ids_are_looked_at() {
         let mut model = samples::tiny_model();
         model.format = "safetensors";
         let data = ids.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let tensor = Tensor::stored(
+        let tensor = stored(
             "embeddings.position_ids",
             Encoding::Plain(DType::I64),
             vec![1, 3],

@@ -1,16 +1,22 @@
 //! EMBD where the two layouts and the alignment rules meet.
 
+mod common;
+
+use common::format_of;
 use weighbridge::sink::to_memory;
-use weighbridge::{Findings, Input, Options, check, find, samples};
+use weighbridge::{Findings, Formats, Input, Options, samples};
 use weighbridge_testkit::embd_with_shifted_data;
 
 fn file(options: &Options) -> Vec<u8> {
-    let plan = find("embd").unwrap().plan(&samples::tiny_model(), options).unwrap();
+    let plan = format_of("embd").plan(&samples::tiny_model(), options).unwrap();
     to_memory(&plan).unwrap().remove(0).1
 }
 
 fn findings(bytes: Vec<u8>) -> Findings {
-    check(&Input::from_bytes("x.weights", bytes), &Options::default(), false).unwrap().1
+    Formats::builtin()
+        .check(&Input::from_bytes("x.weights", bytes), &Options::default(), false)
+        .unwrap()
+        .1
 }
 
 fn rules(bytes: Vec<u8>) -> Vec<&'static str> {
@@ -55,8 +61,8 @@ fn special_tokens_without_a_place_are_losses() {
     let mut model = samples::tiny_model();
     model.vocabulary.as_mut().unwrap().special.push(("bos".into(), 7));
     for options in [Options::default(), Options::default().with("layout", "stream")] {
-        let plan = find("embd").unwrap().plan(&model, &options).unwrap();
-        assert!(plan.report.losses.iter().any(|l| l.what.contains("bos")), "{options:?}");
+        let plan = format_of("embd").plan(&model, &options).unwrap();
+        assert!(plan.report.losses.iter().any(|l| l.what().contains("bos")), "{options:?}");
     }
 }
 
@@ -65,12 +71,13 @@ fn a_model_directory_is_carried_with_its_settings() {
     let files = samples::model_directory().unwrap();
     let mut input = Input::in_memory("tiny", Vec::new(), files);
     input.is_folder = true;
-    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
-    let plan = find("embd").unwrap().plan(&container, &Options::default()).unwrap();
+    let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+    let plan = format_of("embd").plan(&container, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty() && plan.report.warnings.is_empty(), "{:?}", plan.report);
     let bytes = to_memory(&plan).unwrap().remove(0).1;
     assert!(findings(bytes.clone()).is_clean());
-    let made = weighbridge::open_with(&Input::from_bytes("x.weights", bytes), &Options::default())
+    let made = Formats::builtin()
+        .open(&Input::from_bytes("x.weights", bytes), &Options::default())
         .unwrap();
     for (key, value) in [
         ("model_name", "tiny"),
@@ -91,7 +98,7 @@ fn a_model_directory_is_carried_with_its_settings() {
     files.push(("2_Dense/model.safetensors".into(), vec![1, 2, 3]));
     let mut input = Input::in_memory("tiny", Vec::new(), files);
     input.is_folder = true;
-    let container = weighbridge::open_with(&input, &Options::default()).unwrap();
-    let plan = find("embd").unwrap().plan(&container, &Options::default()).unwrap();
-    assert!(plan.report.losses.iter().any(|l| l.what.contains("2_Dense")), "{:?}", plan.report);
+    let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+    let plan = format_of("embd").plan(&container, &Options::default()).unwrap();
+    assert!(plan.report.losses.iter().any(|l| l.what().contains("2_Dense")), "{:?}", plan.report);
 }

@@ -1,9 +1,13 @@
 //! Texts to files: windows, journals, and going on with them.
 
+mod common;
+
+use common::with;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use weighbridge::embed::{self, Done, Embedded, Reading, Request, Texts};
+use weighbridge::embed::{self, EmbedFile, EmbedSettings, Embedded, TextOptions, Texts};
 use weighbridge::encoder::{Precision, Settings};
-use weighbridge::{Encoder, Error, samples};
+use weighbridge::{Encoder, Error, Formats, Output, Progress, Stage, Status, samples};
 
 /// A folder with the small model in it.
 fn model() -> (tempfile::TempDir, PathBuf) {
@@ -13,29 +17,39 @@ fn model() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn request(output: &Path) -> Request {
-    Request {
-        output: output.to_owned(),
-        to: None,
-        window: 8,
-        resume: false,
-        force: false,
-        model: "model".to_owned(),
-        settings: Settings::default(),
-    }
+fn request(output: &Path) -> EmbedSettings {
+    let format = Formats::builtin().target(&output.to_string_lossy(), None).unwrap();
+    let mut settings = EmbedSettings::new(output, format);
+    settings.window = 8;
+    settings.model = "model".to_owned();
+    settings
+}
+
+fn resuming(output: &Path) -> EmbedSettings {
+    with(request(output), |s| s.resume = true)
+}
+
+fn forced(output: &Path) -> EmbedSettings {
+    with(request(output), |s| s.output = Output::new(output).overwrite(true))
 }
 
 fn numbered(count: usize) -> String {
     (0..count).map(|i| format!("truck {i} of the town {}\n", "x".repeat(i % 7))).collect()
 }
 
-fn embed(encoder: &Encoder, request: &Request, input: &str) -> Result<Embedded, Error> {
-    let mut texts = Texts::new("input", input.as_bytes(), &Reading::default());
-    let mut run = request.begin(encoder, None)?;
-    let resumed = run.embed(&mut texts, &mut |_: Done| {})?;
-    let embedded = run.finish(resumed)?;
-    embedded.write(&mut |_| {})?;
-    Ok(embedded)
+fn collect(file: &mut EmbedFile, encoder: &Encoder, input: &[u8]) -> Result<Embedded, Error> {
+    let texts = Texts::new("input", input, &TextOptions::default());
+    embed::embed(encoder, texts, 8, file, &mut Progress::none())
+}
+
+fn embed(encoder: &Encoder, settings: &EmbedSettings, input: &str) -> Result<Embedded, Error> {
+    let texts = Texts::new("input", input.as_bytes(), &TextOptions::default());
+    let mut file = EmbedFile::begin(encoder, settings.clone())?;
+    let done = embed::embed(encoder, texts, settings.window, &mut file, &mut Progress::none())?;
+    let file = file.finish()?;
+    file.write(&mut Progress::none())?;
+    assert_eq!(file.rows, done.rows);
+    Ok(done)
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -50,10 +64,9 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Stops a run before its file is written, as if it had been killed then.
-fn begun(encoder: &Encoder, request: &Request, input: &str) {
-    let mut texts = Texts::new("input", input.as_bytes(), &Reading::default());
-    let mut run = request.begin(encoder, None).unwrap();
-    run.embed(&mut texts, &mut |_: Done| {}).unwrap();
+fn begun(encoder: &Encoder, settings: &EmbedSettings, input: &str) {
+    let mut file = EmbedFile::begin(encoder, settings.clone()).unwrap();
+    collect(&mut file, encoder, input.as_bytes()).unwrap();
 }
 
 #[test]
@@ -62,39 +75,146 @@ fn a_journal_cut_anywhere_gives_the_same_file() {
     let encoder = Encoder::open(&model).unwrap();
     let input = numbered(43);
     let whole = folder.path().join("whole.npy");
-    let embedded = embed(&encoder, &request(&whole), &input).unwrap();
-    assert_eq!((embedded.rows, embedded.resumed), (43, 0));
+    let done = embed(&encoder, &request(&whole), &input).unwrap();
+    assert_eq!((done.rows, done.resumed), (43, 0));
     let expected = std::fs::read(&whole).unwrap();
     assert_eq!(names(folder.path()), ["whole.npy"]);
 
     let output = folder.path().join("cut.npy");
     begun(&encoder, &request(&output), &input);
     let at = |ending: &str| folder.path().join(format!("cut.npy.partial{ending}"));
-    let [rows, records, facts] = ["", ".records", ".json"].map(|e| std::fs::read(at(e)).unwrap());
-    let row = 4 * encoder.dimensions();
-    assert_eq!(rows.len(), 43 * row);
-    // Rows and records that end anywhere, the records before the rows or behind them.
-    for (row_bytes, record_bytes, resumed) in [
-        (0, 0, 0),
-        (row * 7, records.len(), 0),
-        (row * 8, records.len(), 8),
-        (row * 8 + 5, records.len(), 8),
-        (row * 31 + row / 2, records.len() - 100, 24),
-        (row * 40, records.len(), 40),
-        (row * 43, records.len() - 1, 40),
-        (row * 43, 30, 0),
-        (row * 43, records.len(), 43),
+    let [rows, records, windows, facts] =
+        ["", ".records", ".windows", ".json"].map(|e| std::fs::read(at(e)).unwrap());
+    let (row, front) = (4 * encoder.dimensions(), 128);
+    assert_eq!(rows.len(), front + 43 * row);
+    let lines: Vec<usize> = windows.split_inclusive(|b| *b == b'\n').map(<[u8]>::len).collect();
+    assert_eq!(lines.len(), 6);
+    let all = windows.len();
+    // Rows, records and windows that end anywhere, each before the others or behind them.
+    for (row_bytes, record_bytes, window_bytes, resumed) in [
+        (0, 0, 0, 0),
+        (front + row * 7, records.len(), all, 0),
+        (front + row * 8, records.len(), all, 8),
+        (front + row * 8 + 5, records.len(), all, 8),
+        (front + row * 31 + row / 2, records.len() - 100, all, 24),
+        (front + row * 40, records.len(), all, 40),
+        (front + row * 43, records.len() - 1, all, 40),
+        (front + row * 43, 30, all, 0),
+        (front + row * 43, records.len(), all, 43),
+        (front + row * 43, records.len(), all - 1, 40),
+        (front + row * 43, records.len(), lines[0] + 3, 8),
+        (front + row * 43, records.len(), 0, 0),
     ] {
         std::fs::write(at(""), &rows[..row_bytes]).unwrap();
         std::fs::write(at(".records"), &records[..record_bytes]).unwrap();
+        std::fs::write(at(".windows"), &windows[..window_bytes]).unwrap();
         std::fs::write(at(".json"), &facts).unwrap();
         let _ = std::fs::remove_file(&output);
-        let resume = Request { resume: true, ..request(&output) };
-        let embedded = embed(&encoder, &resume, &input).unwrap();
-        assert_eq!((embedded.rows, embedded.resumed), (43, resumed), "{row_bytes} {record_bytes}");
+        let done = embed(&encoder, &resuming(&output), &input).unwrap();
+        assert_eq!((done.rows, done.resumed), (43, resumed), "{row_bytes} {record_bytes}");
         assert_eq!(std::fs::read(&output).unwrap(), expected, "{row_bytes} {record_bytes}");
         assert_eq!(names(folder.path()), ["cut.npy", "whole.npy"]);
     }
+}
+
+/// Formats of rows: the journal's file becomes the output, so that vectors are written once, and
+/// what is reported is what it was when they were converted at the end.
+#[cfg(unix)]
+#[test]
+fn vectors_reach_the_disk_once() {
+    use std::os::unix::fs::MetadataExt;
+    let (folder, model) = model();
+    let encoder = Encoder::open(&model).unwrap();
+    let input = numbered(43);
+    for name in ["out.npy", "out.f32bin", "out.i8bin", "out.fifu"] {
+        let output = folder.path().join(name);
+        let mut file = EmbedFile::begin(&encoder, forced(&output)).unwrap();
+        collect(&mut file, &encoder, input.as_bytes()).unwrap();
+        let journal = std::fs::metadata(file.journal()).unwrap().ino();
+        let file = file.finish().unwrap();
+        let losses = file.plan.report.losses.clone();
+        file.write(&mut Progress::none()).unwrap();
+        let same = std::fs::metadata(&output).unwrap().ino() == journal;
+        assert_eq!(same, name != "out.fifu", "{name}");
+        // The same bytes and figures as from vectors that are converted.
+        let vectors = encoder.embed_flat(&input.lines().collect::<Vec<_>>()).unwrap();
+        let container = weighbridge::Container::builder().rows(32, vectors);
+        let container = match name {
+            "out.fifu" => container.words(input.lines()),
+            _ => container,
+        };
+        let options = weighbridge::Options::default().with("rounding", "nearest-norm");
+        let format = Formats::builtin().target(name, None).unwrap();
+        let plan = format.plan(&container.build().unwrap(), &options).unwrap();
+        assert_eq!(plan.report.losses, losses, "{name}");
+        let bytes = plan.accept_losses(true).to_bytes().unwrap();
+        assert_eq!(std::fs::read(&output).unwrap(), bytes, "{name}");
+        let _ = std::fs::remove_file(folder.path().join("meta.json"));
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
+#[test]
+fn rows_stored_for_one_format_are_not_taken_for_another() {
+    let (folder, model) = model();
+    let encoder = Encoder::open(&model).unwrap();
+    let (input, output) = (numbered(20), folder.path().join("out"));
+    let to = |id: &str, resume: bool| {
+        let mut settings = EmbedSettings::new(&output, Formats::builtin().find(id).unwrap());
+        (settings.window, settings.resume) = (8, resume);
+        settings
+    };
+    begun(&encoder, &to("i8bin", false), &input);
+    let error = embed(&encoder, &to("npy", true), &input).unwrap_err().to_string();
+    assert!(error.contains("rows stored as \"i8bin\"") && error.contains("\"npy\""), "{error}");
+    let done = embed(&encoder, &to("i8bin", true), &input).unwrap();
+    assert_eq!(done.resumed, 20);
+    // Plain values serve every format, with the same bytes as if they had been meant for it.
+    let expected = std::fs::read(&output).unwrap();
+    for begin in ["npy", "f32bin", "jsonl"] {
+        let clear = || ["out", "meta.json"].map(|f| std::fs::remove_file(folder.path().join(f)));
+        let _ = clear();
+        begun(&encoder, &to(begin, false), &input);
+        assert_eq!(embed(&encoder, &to("i8bin", true), &input).unwrap().resumed, 20);
+        assert_eq!(std::fs::read(&output).unwrap(), expected, "{begin}");
+        let _ = clear();
+        begun(&encoder, &to(begin, false), &input);
+        assert_eq!(embed(&encoder, &to("jsonl", true), &input).unwrap().resumed, 20);
+    }
+}
+
+/// Any texts, any sink, and an end whenever somebody wants one.
+#[test]
+fn texts_come_from_anywhere_and_rows_go_anywhere() {
+    let (folder, model) = model();
+    let encoder = Encoder::open(&model).unwrap();
+    let texts = ["a truck", "another truck", "the town"];
+    let expected = encoder.embed_flat(&texts).unwrap();
+    let mut vectors = Vec::new();
+    let done = embed::embed(&encoder, texts, 2, &mut vectors, &mut Progress::none()).unwrap();
+    assert_eq!((done.rows, done.resumed), (3, 0));
+    assert_eq!(vectors, expected);
+    let mut seen = Vec::new();
+    let mut sink = |rows: &[embed::TextRow], vectors: &[f32]| {
+        seen.extend(rows.iter().map(|row| row.text.clone()));
+        assert_eq!(vectors.len(), rows.len() * 32);
+        Ok(())
+    };
+    let strings = texts.iter().map(|t| (*t).to_owned());
+    embed::embed(&encoder, strings, 2, &mut sink, &mut Progress::none()).unwrap();
+    assert_eq!(seen, texts);
+    // What was done when it was stopped is kept.
+    let output = folder.path().join("out.npy");
+    let mut file = EmbedFile::begin(&encoder, request(&output)).unwrap();
+    let mut stop = |status: Status| {
+        assert_eq!((status.stage, status.total), (Stage::Embedding, Some(100)));
+        if status.done >= 16 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let many = std::iter::repeat_n("a truck", 100);
+    let stopped = embed::embed(&encoder, many, 8, &mut file, &mut Progress::new(&mut stop));
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert_eq!(file.finished(), 16);
+    assert!(!output.exists());
 }
 
 #[test]
@@ -103,8 +223,8 @@ fn other_settings_models_and_inputs_are_refused() {
     let encoder = Encoder::open(&model).unwrap();
     let (input, output) = (numbered(20), folder.path().join("out.npy"));
     begun(&encoder, &request(&output), &input);
-    let resume = Request { resume: true, ..request(&output) };
-    let refused = |encoder: &Encoder, request: &Request, input: &str, expected: &str| {
+    let resume = resuming(&output);
+    let refused = |encoder: &Encoder, request: &EmbedSettings, input: &str, expected: &str| {
         let error = embed(encoder, request, input).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
         assert!(!output.exists());
@@ -117,19 +237,19 @@ fn other_settings_models_and_inputs_are_refused() {
     );
     refused(
         &encoder,
-        &Request { window: 9, ..resume.clone() },
+        &with(resume.clone(), |s| s.window = 9),
         &input,
         "another batch: 8, and not 9",
     );
     let settings = Settings { precision: Precision::Q8, ..Settings::default() };
     let quantized = Encoder::open_with(&model, &settings).unwrap();
-    let asked = Request { settings, ..resume.clone() };
+    let asked = with(resume.clone(), |s| s.settings = settings);
     refused(&quantized, &asked, &input, "another precision: \"f32\", and not \"q8\"");
     let settings = Settings { dimensions: Some(7), ..Settings::default() };
     let shorter = Encoder::open_with(&model, &settings).unwrap();
     refused(
         &shorter,
-        &Request { settings, ..resume.clone() },
+        &with(resume.clone(), |s| s.settings = settings),
         &input,
         "another dimensions: 32, and not 7",
     );
@@ -145,7 +265,7 @@ fn other_settings_models_and_inputs_are_refused() {
     std::fs::write(&weights, bytes).unwrap();
     let other = Encoder::open(&model).unwrap();
     refused(&other, &resume, &input, "the model gives other vectors than model gave");
-    let force = Request { force: true, ..request(&output) };
+    let force = forced(&output);
     assert_eq!(embed(&other, &force, &input).unwrap().resumed, 0);
     assert!(output.exists());
 }
@@ -156,11 +276,11 @@ fn an_input_that_grew_is_gone_on_with() {
     let encoder = Encoder::open(&model).unwrap();
     let output = folder.path().join("out.f32bin");
     begun(&encoder, &request(&output), &numbered(20));
-    let resume = Request { resume: true, ..request(&output) };
+    let resume = resuming(&output);
     let embedded = embed(&encoder, &resume, &numbered(50)).unwrap();
     assert_eq!((embedded.rows, embedded.resumed), (50, 16));
     let grown = std::fs::read(&output).unwrap();
-    let force = Request { force: true, ..request(&output) };
+    let force = forced(&output);
     embed(&encoder, &force, &numbered(50)).unwrap();
     assert_eq!(std::fs::read(&output).unwrap(), grown);
 }
@@ -188,15 +308,13 @@ fn a_failed_beginning_leaves_nothing() {
     let encoder = Encoder::open(&model).unwrap();
     let output = folder.path().join("out.npy");
     assert!(embed(&encoder, &request(&folder.path().join("no/out.npy")), "a\n").is_err());
-    assert!(embed(&encoder, &request(&folder.path().join("out.what")), "a\n").is_err());
-    let mut texts = Texts::new("input", &b"\xFF\n"[..], &Reading::default());
-    let mut run = request(&output).begin(&encoder, None).unwrap();
-    assert!(run.embed(&mut texts, &mut |_: Done| {}).is_err());
-    drop(run);
+    let mut file = EmbedFile::begin(&encoder, request(&output)).unwrap();
+    assert!(collect(&mut file, &encoder, b"\xFF\n").is_err());
+    drop(file);
     assert_eq!(names(folder.path()), <[&str; 0]>::default());
     // One at a time.
-    let _first = request(&output).begin(&encoder, None).unwrap();
-    let second = Request { resume: true, ..request(&output) }.begin(&encoder, None).unwrap_err();
+    let _first = EmbedFile::begin(&encoder, request(&output)).unwrap();
+    let second = EmbedFile::begin(&encoder, resuming(&output)).unwrap_err();
     assert!(second.to_string().contains("is in use"), "{second}");
 }
 

@@ -1,6 +1,9 @@
 //! The crate `finalfusion`: what it writes is read to the same vectors and written again byte for
 //! byte; what we write it reads, mapped or not, and writes again byte for byte.
 
+mod common;
+
+use common::format_of;
 use finalfusion::compat::fasttext::FastTextIndexer;
 use finalfusion::compat::floret::FloretIndexer;
 use finalfusion::embeddings::Quantize;
@@ -18,8 +21,8 @@ use reductive::pq::Pq;
 use std::io::{BufReader, Cursor};
 use weighbridge::model::{MATRIX, NORMS, Value};
 use weighbridge::sink::to_memory;
-use weighbridge::{Container, Input, Options, check, find, open_with, samples};
-use weighbridge_testkit::{Fixture, fixtures, values};
+use weighbridge::{Container, Formats, Input, Options, samples};
+use weighbridge_testkit::{Fixture, fixtures, stored, values};
 
 type Peer = Embeddings<VocabWrap, StorageWrap>;
 
@@ -97,12 +100,14 @@ fn peers(bytes: &[u8]) -> [Peer; 2] {
 }
 
 fn ours(bytes: &[u8]) -> Container {
-    open_with(&Input::from_bytes("peer.fifu", bytes.to_vec()), &Options::default()).unwrap()
+    Formats::builtin()
+        .open(&Input::from_bytes("peer.fifu", bytes.to_vec()), &Options::default())
+        .unwrap()
 }
 
 /// A container as a format writes it.
 fn as_format(container: &Container, format: &str) -> Vec<u8> {
-    let plan = find(format).unwrap().plan(container, &Options::default()).unwrap();
+    let plan = format_of(format).plan(container, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
     to_memory(&plan).unwrap().remove(0).1
 }
@@ -152,14 +157,14 @@ fn assert_same<V: Vocab, S: Storage>(
 /// A file of the crate is sound, holds the same, and comes back byte for byte.
 fn assert_read(peer: &Embeddings<impl Vocab, impl Storage>, bytes: &[u8], what: &str) {
     let input = Input::from_bytes("peer.fifu", bytes.to_vec());
-    let (_, findings) = check(&input, &Options::default(), false).unwrap();
+    let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
     assert!(findings.list().is_empty(), "{what}: {:?}", findings.list());
     let container = ours(bytes);
     assert_same(&container, peer, 0.0, what);
     assert!(as_format(&container, "finalfusion") == bytes, "{what}: other bytes");
     let carried = as_format(&container, "safetensors");
     let carried = Input::from_bytes("carried.safetensors", carried);
-    let carried = open_with(&carried, &Options::default()).unwrap();
+    let carried = Formats::builtin().open(&carried, &Options::default()).unwrap();
     assert!(as_format(&carried, "finalfusion") == bytes, "{what}: other bytes by safetensors");
 }
 
@@ -197,7 +202,7 @@ fn its_quantized_matrices_are_read_and_written_again() {
 fn its_metadata_is_read_and_written_again() {
     let text = "title = \"wörds\"\n[common]\ndims = 6\nrate = 0.05\nfast = true\n[common.deep]\nlist = [1, 2]\n";
     let mut container = ours(&written(&made(SimpleVocab::new(words()), None)));
-    container.dialect.insert("toml".to_owned(), text.into());
+    container.dialect = serde_json::from_value(serde_json::json!({ "toml": text })).unwrap();
     let values = [
         ("title", Value::Text("wörds".to_owned())),
         ("common.dims", Value::Number(weighbridge::codec::DType::I64, 6)),
@@ -214,7 +219,8 @@ fn its_metadata_is_read_and_written_again() {
     let again = written(&peer);
     assert_read(&peer, &again, "metadata");
     let sorted = |container: &Container| {
-        let pair = |(name, value): &(String, Value)| (name.clone(), value.to_json().to_string());
+        let pair =
+            |(name, value): &(String, Value)| (name.clone(), serde_json::to_string(value).unwrap());
         let mut list: Vec<_> = container.metadata.iter().map(pair).collect();
         list.sort();
         list
@@ -262,7 +268,7 @@ fn converted_rows_have_the_lengths_that_they_had() {
     let (encoding, shape) =
         (container.tensors[0].encoding.clone(), container.tensors[0].shape.clone());
     let view = weighbridge::View::owned(bytes);
-    container.tensors[0] = weighbridge::Tensor::stored(MATRIX, encoding, shape, view);
+    container.tensors[0] = stored(MATRIX, encoding, shape, view);
     container.format = "safetensors";
     for peer in peers(&as_format(&container, "finalfusion")) {
         assert_eq!(peer.len(), 20);

@@ -1,5 +1,8 @@
 //! The other formats of the crate `finalfusion`: word2vec, text, fastText and floret, both ways.
 
+mod common;
+
+use common::format_of;
 use finalfusion::compat::fasttext::FastTextIndexer;
 use finalfusion::compat::floret::{FloretIndexer, ReadFloretText, WriteFloretText};
 use finalfusion::compat::text::{ReadText, ReadTextDims, WriteText, WriteTextDims};
@@ -14,7 +17,7 @@ use ndarray::Array2;
 use std::io::Cursor;
 use weighbridge::model::{MATRIX, NORMS};
 use weighbridge::sink::to_memory;
-use weighbridge::{Container, Input, Options, find, open_with};
+use weighbridge::{Container, Formats, Input, Options};
 use weighbridge_testkit::values;
 
 const WORDS: [&str; 5] = ["grain", "grains", "Tübingen", "東京", "weighbridge"];
@@ -40,7 +43,7 @@ fn simple() -> Embeddings<SimpleVocab, NdArray> {
 
 fn ours(bytes: Vec<u8>, format: &str) -> Container {
     let options = Options::default();
-    let container = open_with(&Input::from_bytes("peer", bytes), &options).unwrap();
+    let container = Formats::builtin().open(&Input::from_bytes("peer", bytes), &options).unwrap();
     assert_eq!(container.format, format);
     container
 }
@@ -48,7 +51,7 @@ fn ours(bytes: Vec<u8>, format: &str) -> Container {
 /// Read as a format, and written as another.
 fn converted(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
     let container = ours(bytes.to_vec(), from);
-    let plan = find(to).unwrap().plan(&container, &Options::default()).unwrap();
+    let plan = format_of(to).plan(&container, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
     to_memory(&plan).unwrap().remove(0).1
 }

@@ -1,19 +1,23 @@
 //! What travels through safetensors, at its edges.
 
+mod common;
+
+use common::format_of;
 use weighbridge::codec::DType;
-use weighbridge::model::{Attachment, Data, Value};
+use weighbridge::model::{Attachment, Value};
 use weighbridge::sink::to_memory;
 use weighbridge::{
-    Container, Encoding, Input, Options, Tensor, View, Vocabulary, find, open_with, samples,
+    Container, Encoding, Formats, Input, Options, Tensor, View, Vocabulary, samples,
 };
+use weighbridge_testkit::stored;
 
 fn bytes(container: &Container, format: &str) -> Vec<u8> {
-    let plan = find(format).unwrap().plan(container, &Options::default()).unwrap();
+    let plan = format_of(format).plan(container, &Options::default()).unwrap();
     to_memory(&plan).unwrap().remove(0).1
 }
 
 fn open(name: &str, bytes: Vec<u8>) -> Container {
-    open_with(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
+    Formats::builtin().open(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
 }
 
 /// The header's length, which readers limit.
@@ -53,7 +57,7 @@ fn a_key_with_the_name_of_the_entry_is_kept() {
 
 fn packed() -> Container {
     let data = View::owned(vec![0x21, 0x43]);
-    let tensor = Tensor::stored("x", Encoding::Plain(DType::I4), vec![4], data);
+    let tensor = stored("x", Encoding::Plain(DType::I4), vec![4], data);
     Container { format: "oinf", tensors: vec![tensor], ..Container::default() }
 }
 
@@ -77,17 +81,18 @@ fn changed_values_are_not_clamped() {
 fn changed_scaled_values_are_refused() {
     let mut rows = samples::unit_vectors();
     rows.format = "i8bin";
-    let plan = find("i8bin").unwrap().plan(&rows, &Options::default()).unwrap();
+    let plan = format_of("i8bin").plan(&rows, &Options::default()).unwrap();
     let files = to_memory(&plan).unwrap();
     let beside = vec![("meta.json".to_owned(), files[1].1.clone())];
     let input = Input::in_memory("x.i8bin", files[0].1.clone(), beside);
-    let mut file = bytes(&open_with(&input, &Options::default()).unwrap(), "safetensors");
+    let mut file =
+        bytes(&Formats::builtin().open(&input, &Options::default()).unwrap(), "safetensors");
     let end = file.len();
     file[end - 4..].copy_from_slice(&0.123f32.to_le_bytes());
     let carried = open("x.safetensors", file);
-    let plan = find("i8bin").unwrap().plan(&carried, &Options::default());
+    let plan = format_of("i8bin").plan(&carried, &Options::default());
     let error = plan.and_then(|p| to_memory(&p)).unwrap_err();
-    assert!(error.to_string().contains("no code"), "{error}");
+    assert!(error.to_string().contains("not a code"), "{error}");
 }
 
 /// An entry that does not fit the file is reported, and the tensors are readable without it.
@@ -105,9 +110,9 @@ fn a_foreign_entry_is_a_warning() {
         made.extend_from_slice(header.as_bytes());
         made.extend_from_slice(&[0x21, 0x43]);
         let input = Input::from_bytes("x.safetensors", made);
-        let (_, findings) = weighbridge::check(&input, &Options::default(), false).unwrap();
+        let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
         assert!(findings.list().iter().any(|f| f.rule == "ST-09"), "{entry}");
-        assert_eq!(open_with(&input, &Options::default()).unwrap().tensors.len(), 1);
+        assert_eq!(Formats::builtin().open(&input, &Options::default()).unwrap().tensors.len(), 1);
     }
 }
 
@@ -115,7 +120,7 @@ fn a_foreign_entry_is_a_warning() {
 fn declarations_and_types_of_metadata_survive() {
     let mut c = packed();
     let later = Encoding::Plain(DType::T2);
-    c.tensors.push(Tensor::new("later", later, vec![2, 2], Data::Declared));
+    c.tensors.push(Tensor::declared("later", later, vec![2, 2]));
     c.metadata.push(("half".into(), Value::Number(DType::F16, 0x3C00)));
     let carried = open("x.safetensors", bytes(&c, "safetensors"));
     assert!(carried.tensor("later").unwrap().view().is_none());

@@ -1,29 +1,34 @@
 //! MCF in detail: model directories packed and unpacked, shared payloads, odd integers, and files
 //! that mean harm.
 
+mod common;
+
+use common::{convert, format_of, quantize_file};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use weighbridge::codec::DType;
-use weighbridge::model::{Attachment, Scaled, Scaling};
+use weighbridge::model::{Attachment, Scaled, Scaling, Subject};
+use weighbridge::quantize::{Method, QuantizeSettings};
 use weighbridge::sink::to_memory;
 use weighbridge::{
-    Container, Encoding, Error, Input, Options, Request, Tensor, View, check, convert, find, open,
-    open_with, samples,
+    Container, Edit, Encoding, Error, Formats, Input, Options, Output, Progress, Tensor, View,
+    open, samples,
 };
+use weighbridge_testkit::stored;
 
 fn bytes(container: &Container, format: &str, options: &Options) -> Vec<u8> {
-    let plan = find(format).unwrap().plan(container, options).unwrap();
+    let plan = format_of(format).plan(container, options).unwrap();
     to_memory(&plan).unwrap().remove(0).1
 }
 
 fn read(name: &str, bytes: Vec<u8>) -> Container {
-    open_with(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
+    Formats::builtin().open(&Input::from_bytes(name, bytes), &Options::default()).unwrap()
 }
 
 fn rules(bytes: Vec<u8>) -> Vec<&'static str> {
     let input = Input::from_bytes("x.mcf", bytes);
-    let (_, findings) = check(&input, &Options::default(), false).unwrap();
+    let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
     findings.list().iter().map(|f| f.rule).collect()
 }
 
@@ -49,10 +54,7 @@ fn put(folder: &Path, files: &[(String, Vec<u8>)]) {
 }
 
 fn step(from: &Path, to: &Path, format: &str) {
-    let request = Request { to: Some(format.to_owned()), ..Request::default() };
-    let conversion = convert(from, to, &request).unwrap();
-    assert!(conversion.plan.report.losses.is_empty(), "{:?}", conversion.plan.report.losses);
-    conversion.write(&mut |_| {}).unwrap();
+    convert(from, to, Some(format), &Edit::new()).unwrap();
 }
 
 /// Packs a directory into MCF, and through safetensors too, and unpacks it again.
@@ -111,8 +113,8 @@ fn names_that_lead_out_of_the_folder_are_refused() {
         let packed = bytes(&container, "mcf", &Options::default());
         let hostile = name != "config.json/evil";
         assert_eq!(rules(packed.clone()).contains(&"MCF-40"), hostile, "{name}");
-        let refused = find("hf").unwrap().plan(&read("x.mcf", packed), &Options::default());
-        assert!(matches!(refused, Err(Error::Refused { .. })), "{name}");
+        let refused = format_of("hf").plan(&read("x.mcf", packed), &Options::default());
+        assert!(matches!(refused, Err(Error::Refused(_))), "{name}");
     }
 }
 
@@ -123,10 +125,10 @@ fn a_folder_in_the_way_is_left_alone() {
     put(&at("model"), &samples::model_directory().unwrap());
     put(&at("full"), &[("mine.txt".into(), b"mine".to_vec())]);
     std::fs::create_dir(at("empty")).unwrap();
-    let request = |force| Request { to: Some("hf".to_owned()), force, ..Request::default() };
+    let plan = format_of("hf").plan(&open(at("model")).unwrap(), &Options::default()).unwrap();
     for force in [false, true] {
-        let conversion = convert(&at("model"), &at("full"), &request(force)).unwrap();
-        assert!(matches!(conversion.write(&mut |_| {}), Err(Error::Refused { .. })));
+        let output = Output::new(at("full")).overwrite(force);
+        assert!(matches!(plan.write(output, &mut Progress::none()), Err(Error::Refused(_))));
     }
     assert_eq!(std::fs::read(at("full/mine.txt")).unwrap(), b"mine");
     step(&at("model"), &at("empty"), "hf");
@@ -134,7 +136,7 @@ fn a_folder_in_the_way_is_left_alone() {
 }
 
 fn tensor(name: &str, encoding: Encoding, shape: &[u64], data: Vec<u8>) -> Tensor {
-    Tensor::stored(name, encoding, shape.to_vec(), View::owned(data))
+    stored(name, encoding, shape.to_vec(), View::owned(data))
 }
 
 #[test]
@@ -167,7 +169,7 @@ fn integers_without_a_scale_are_shown_as_codes() {
     ];
     let mut container = Container { tensors, format: "mcf", ..Container::default() };
     for tensor in &mut container.tensors {
-        tensor.dialect.insert("unscaled".into(), true.into());
+        tensor.dialect.mark("unscaled");
     }
     let packed = bytes(&container, "mcf", &Options::default());
     let mut found = rules(packed.clone());
@@ -176,7 +178,7 @@ fn integers_without_a_scale_are_shown_as_codes() {
     let file = read("x.mcf", packed.clone());
     assert_eq!(file.tensor("eight").unwrap().values_f32(0, 6), [1.0, 2.0, 3.0, -6.0, -5.0, -4.0]);
     assert_eq!(file.tensor("four").unwrap().values_f32(0, 3), [15.0, 9.0, 8.0]);
-    let plan = find("oinf").unwrap().plan(&file, &Options::default()).unwrap();
+    let plan = format_of("oinf").plan(&file, &Options::default()).unwrap();
     assert_eq!(plan.report.warnings.len(), 2);
     let carried = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
     assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
@@ -246,9 +248,9 @@ fn edited_values_are_not_made_codes_again() {
             tensor.values_f32(0, 120).iter().flat_map(|v| (2.0 * v).to_le_bytes()).collect();
         tensor.data = weighbridge::model::Data::Stored(View::owned(doubled), Default::default());
     }
-    let plan = find("mcf").unwrap().plan(&carried, &Options::default()).unwrap();
+    let plan = format_of("mcf").plan(&carried, &Options::default()).unwrap();
     let refused = to_memory(&plan).unwrap_err().to_string();
-    assert!(refused.contains("is no code of its recorded scale"), "{refused}");
+    assert!(refused.contains("is not a code of its recorded scale"), "{refused}");
 }
 
 /// The same bytes as matrices of two shapes: plain values may share them, codes may not.
@@ -257,17 +259,15 @@ fn other_shapes_have_other_codes() {
     let data = View::owned((0..40).flat_map(|i| (i as f32).to_le_bytes()).collect());
     let plain = Encoding::Plain(DType::F32);
     let tensors = vec![
-        Tensor::stored("a", plain.clone(), vec![1, 40], data.clone()),
-        Tensor::stored("b", plain, vec![2, 20], data),
+        stored("a", plain.clone(), vec![1, 40], data.clone()),
+        stored("b", plain, vec![2, 20], data),
     ];
     let container = Container { tensors, ..Container::default() };
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("x.mcf"), folder.path().join("q.mcf"));
     std::fs::write(&input, bytes(&container, "mcf", &Options::default())).unwrap();
-    let method = weighbridge::quantize::Method::from_name("q8").unwrap();
-    let request = weighbridge::QuantizeRequest::new(method);
-    let job = weighbridge::quantize(&input, Some(&output), &request).unwrap();
-    job.run(&mut |_| {}).unwrap().0.write(&mut |_| {}).unwrap();
+    let settings = QuantizeSettings::new(Method::from_name("q8").unwrap());
+    quantize_file(&input, &output, &settings).unwrap();
     assert_eq!(rules(std::fs::read(&output).unwrap()), [""; 0]);
     let file = open(&output).unwrap();
     for tensor in &file.tensors {
@@ -287,12 +287,10 @@ fn facts_follow_a_tensor_that_is_renamed() {
         tensor("raw", Encoding::Plain(DType::U4), &[4], vec![0x21, 0x43]),
         tensor("whole", Encoding::Plain(DType::I8), &[2], vec![1, 2]),
     ];
-    container.tensors[0].dialect.insert("unscaled".into(), true.into());
+    container.tensors[0].dialect.mark("unscaled");
     std::fs::write(&input, bytes(&container, "mcf", &Options::default())).unwrap();
-    let swap = [("raw", "x"), ("whole", "raw"), ("x", "whole")];
-    let rename = swap.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
-    let conversion = convert(&input, &output, &Request { rename, ..Request::default() }).unwrap();
-    conversion.write(&mut |_| {}).unwrap();
+    let swap = Edit::new().rename("raw", "x").rename("whole", "raw").rename("x", "whole");
+    convert(&input, &output, None, &swap).unwrap();
     let file = open(&output).unwrap();
     let kind = |name: &str| file.tensor(name).unwrap().encoding.name().into_owned();
     assert_eq!((kind("raw"), kind("whole")), ("i8".to_owned(), "u4".to_owned()));
@@ -331,7 +329,7 @@ fn odd_files_of_a_directory_are_carried_or_listed() {
     let container = open(folder.path()).unwrap();
     let listed = ["model.onnx", ".git/", "broken"];
     assert!(
-        listed.iter().all(|l| container.ignored.iter().any(|i| i == l)),
+        listed.iter().all(|l| container.ignored.contains(&Subject::File((*l).to_owned()))),
         "{:?}",
         container.ignored
     );
@@ -339,8 +337,8 @@ fn odd_files_of_a_directory_are_carried_or_listed() {
     files.push(("x.safetensors.header".into(), vec![3]));
     put(folder.path(), &files);
     let container = open(folder.path()).unwrap();
-    let refused = find("mcf").unwrap().plan(&container, &Options::default());
-    assert!(matches!(refused, Err(Error::Refused { .. })));
+    let refused = format_of("mcf").plan(&container, &Options::default());
+    assert!(matches!(refused, Err(Error::Refused(_))));
 }
 
 /// Types that MCF lacks come back from the wider ones, with the header that names them.
@@ -390,8 +388,8 @@ fn other_scales_are_another_payload() {
         Encoding::Scaled(Arc::new(Scaled { codes: DType::I8, scaling }))
     };
     let tensors = vec![
-        Tensor::stored("x", scaled(0.5), vec![4], data.clone()),
-        Tensor::stored("y", scaled(2.0), vec![4], data),
+        stored("x", scaled(0.5), vec![4], data.clone()),
+        stored("y", scaled(2.0), vec![4], data),
     ];
     let container = Container { tensors, ..Container::default() };
     for options in [Options::default(), Options::default().with("dedup", "true")] {
@@ -416,10 +414,10 @@ fn keys_are_kept_as_they_are() {
     }
     // A key that means a file is said to be lost; a name that is none is refused.
     container.set_text("file:x", "text");
-    let plan = find("mcf").unwrap().plan(&container, &Options::default()).unwrap();
+    let plan = format_of("mcf").plan(&container, &Options::default()).unwrap();
     assert_eq!(plan.report.losses.len(), 1);
     container.tensors[0].name.clear();
-    assert!(find("mcf").unwrap().plan(&container, &Options::default()).is_err());
+    assert!(format_of("mcf").plan(&container, &Options::default()).is_err());
 }
 
 /// A vocabulary that only travels as a file is no loss where it is a vocabulary again.
@@ -427,7 +425,7 @@ fn keys_are_kept_as_they_are() {
 fn embd_comes_back_without_loss() {
     let model = samples::tiny_model();
     let packed = read("x.mcf", bytes(&model, "mcf", &Options::default()));
-    let plan = find("embd").unwrap().plan(&packed, &Options::default()).unwrap();
+    let plan = format_of("embd").plan(&packed, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
     assert!(packed.vocabulary.unwrap().same_as(model.vocabulary.as_ref().unwrap()));
 }

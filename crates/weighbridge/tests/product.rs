@@ -1,12 +1,16 @@
 //! Product quantization: what is written is what the report says, and convert reconstructs it.
 
+mod common;
+
+use common::{convert, format_of, quantize_file as run};
 use std::path::Path;
+use weighbridge::codec::DType;
 use weighbridge::model::{MATRIX, NORMS};
-use weighbridge::quantize::{Method, ProductSettings};
+use weighbridge::quantize::{Method, ProductSettings, QuantizeSettings};
 use weighbridge::{
-    Container, Encoding, Error, Options, QuantizeReport, QuantizeRequest, Request, Tensor, View,
-    Vocabulary, codec::DType, convert, find, open, quantize, sink,
+    Container, Edit, Encoding, Options, Progress, Tensor, View, Vocabulary, open, quantize,
 };
+use weighbridge_testkit::stored;
 
 const ROWS: usize = 500;
 const DIM: usize = 24;
@@ -39,27 +43,19 @@ fn container(unit: bool) -> Container {
 
 fn tensor(name: &str, shape: Vec<u64>, values: &[f32]) -> Tensor {
     let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    Tensor::stored(name, Encoding::Plain(DType::F32), shape, View::owned(bytes))
+    stored(name, Encoding::Plain(DType::F32), shape, View::owned(bytes))
 }
 
 fn write(container: &Container, path: &Path) {
-    let plan = find("finalfusion").unwrap().plan(container, &Options::default()).unwrap();
-    sink::write(&plan, path, &sink::RealFiles, &mut |_| {}).unwrap();
+    let plan = format_of("finalfusion").plan(container, &Options::default()).unwrap();
+    common::write(&plan, path);
 }
 
-fn request(method: &str, subquantizers: u64, bits: u32) -> QuantizeRequest {
+fn request(method: &str, subquantizers: u64, bits: u32) -> QuantizeSettings {
     let product = ProductSettings { subquantizers: Some(subquantizers), bits, seed: 3 };
-    QuantizeRequest {
-        product,
-        force: true,
-        ..QuantizeRequest::new(Method::from_name(method).unwrap())
-    }
-}
-
-fn run(input: &Path, output: &Path, request: &QuantizeRequest) -> Result<QuantizeReport, Error> {
-    let (conversion, report) = quantize(input, Some(output), request)?.run(&mut |_| {})?;
-    conversion.write(&mut |_| {})?;
-    Ok(report)
+    let mut settings = QuantizeSettings::new(Method::from_name(method).unwrap());
+    settings.product = product;
+    settings
 }
 
 #[test]
@@ -89,9 +85,7 @@ fn the_report_is_what_the_file_holds() {
             assert!(relative < 0.3 && report.loss.cosine > 0.95, "{method} {report:?}");
             assert!(report.recall_at_10.unwrap() > 0.3, "{report:?}");
             // `convert` reconstructs the same values.
-            let mut request = Request { force: true, ..Request::default() };
-            request.options.set("dtype", "f32");
-            convert(&output, &back, &request).unwrap().write(&mut |_| {}).unwrap();
+            convert(&output, &back, None, &Edit::new().dtype(DType::F32)).unwrap();
             let plain = open(&back).unwrap();
             assert_eq!(plain.tensors[0].encoding, Encoding::Plain(DType::F32));
             assert_eq!(plain.tensors[0].values_f32(0, count), after);
@@ -131,7 +125,9 @@ fn words_norms_and_subwords_stay() {
     assert_eq!(made.text("description"), Some("kept"));
     assert!(made.vocabulary.unwrap().same_as(words.vocabulary.as_ref().unwrap()));
     // What is quantized is not quantized again.
-    let again = quantize(&output, None, &request("pq", 12, 8)).unwrap_err().to_string();
+    let quantized = open(&output).unwrap();
+    let again = quantize(&quantized, &request("pq", 12, 8), &mut Progress::none());
+    let again = again.unwrap_err().to_string();
     assert!(again.contains("quantized already"), "{again}");
 }
 
@@ -140,17 +136,17 @@ fn what_can_not_be_done_is_said_before_the_work() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.fifu");
     write(&container(true), &input);
-    let refused = |request: &QuantizeRequest| {
-        let job = quantize(&input, None, request);
-        job.and_then(|job| job.run(&mut |_| {})).unwrap_err().to_string()
+    let refused = |request: &QuantizeSettings| {
+        let container = open(&input).unwrap();
+        quantize(&container, request, &mut Progress::none()).unwrap_err().to_string()
     };
-    assert!(refused(&request("pq", 7, 8)).contains("one of 1 2 3 4 6 8 12 24"));
+    assert!(refused(&request("pq", 7, 8)).contains("one of: 1 2 3 4 6 8 12 24"));
     assert!(refused(&request("pq", 0, 8)).contains("can't be cut"));
     assert!(refused(&request("pq", 8, 9)).contains("1 to 8"));
     assert!(refused(&request("k4", 8, 8)).contains("no meaning"));
     let mut chosen = request("opq", 8, 8);
     chosen.select = vec!["*".to_owned()];
-    assert!(refused(&chosen).contains("--subquantizers"));
+    assert!(refused(&chosen).contains("subquantizers"));
     let mut broken = container(true);
     let mut values = broken.tensors[0].values_f32(0, ROWS * DIM);
     values[5 * DIM] = f32::NAN;

@@ -1,10 +1,13 @@
 //! Hostile input: every format in the table survives every mutant of its fixtures without a panic,
 //! and opening allocates no more than the bytes present allow.
 
+mod common;
+
+use common::format_of;
 use peak_alloc::PeakAlloc;
 use rayon::prelude::*;
 use std::sync::Mutex;
-use weighbridge::{Error, Options, find, open_with};
+use weighbridge::{Error, Formats, Options};
 use weighbridge_testkit::{
     Fixture, bit_flips, boundary_integers, fixtures, structural_bytes, truncations,
 };
@@ -21,16 +24,16 @@ fn check_memory(fixture: &Fixture) {
     let present = fixture.main.len() + fixture.beside.iter().map(|(_, b)| b.len()).sum::<usize>();
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
-    drop(open_with(&input, &Options::default()));
+    drop(Formats::builtin().open(&input, &Options::default()));
     let used = MEMORY.peak_usage().saturating_sub(before);
     assert!(used <= (1 << 20) + 4 * present, "{}: {used} bytes for {present}", fixture.name);
 }
 
 /// Opens and checks a mutant. Returns whether it was called sound.
 fn is_sound(fixture: &Fixture) -> bool {
-    match weighbridge::check(&fixture.input(), &Options::default(), false) {
+    match Formats::builtin().check(&fixture.input(), &Options::default(), false) {
         Ok((_, findings)) => !findings.has_errors(),
-        Err(Error::Unrecognised { .. } | Error::Malformed { .. } | Error::Refused { .. }) => false,
+        Err(Error::Unrecognised { .. } | Error::Malformed { .. } | Error::Refused(_)) => false,
         Err(other) => panic!("{}: {other}", fixture.name),
     }
 }
@@ -79,7 +82,7 @@ fn every_truncation_is_found() {
     let (count, sound) = sweep(|fixture, bytes, main| {
         let step = if main { 1 } else { bytes.len() / 200 + 1 };
         // Nothing tells a file that ends behind a line from a whole one, where no count is kept.
-        let open_ended = main && find(fixture.format).unwrap().info().open_ended;
+        let open_ended = main && format_of(fixture.format).info().open_ended;
         let found = move |cut: &Vec<u8>| !(open_ended && cut.ends_with(b"\n"));
         Box::new(truncations(bytes).step_by(step).filter(found))
     });

@@ -1,10 +1,13 @@
 //! Every rule of every format is broken by some file: by a mutant of a fixture, or by one made here.
 
+mod common;
+
+use common::format_of;
 use serde_json::json;
 use std::collections::BTreeSet;
 use weighbridge::sink::to_memory;
 use weighbridge::wire::What;
-use weighbridge::{Error, Options, check, open_with, samples, table};
+use weighbridge::{Error, Formats, Options, samples};
 use weighbridge_testkit::{
     Fixture, bit_flips, boundary_integers, embd_with_shifted_data, fixtures, structural_bytes,
     truncations,
@@ -12,9 +15,9 @@ use weighbridge_testkit::{
 
 /// The rules that a file breaks.
 fn broken(fixture: &Fixture, options: &Options) -> Vec<&'static str> {
-    match check(&fixture.input(), options, false) {
+    match Formats::builtin().check(&fixture.input(), options, false) {
         Ok((_, findings)) => findings.list().iter().map(|f| f.rule).collect(),
-        Err(Error::Unrecognised { .. } | Error::Refused { .. }) => Vec::new(),
+        Err(Error::Unrecognised { .. } | Error::Refused(_)) => Vec::new(),
         Err(other) => panic!("{}: {other}", fixture.name),
     }
 }
@@ -58,7 +61,7 @@ fn every_rule_is_broken_by_some_file() {
         assert!(rules.contains(&rule), "{rule} is not among {rules:?}");
         seen.insert(rule);
     }
-    let all = table().iter().flat_map(|f| f.info().rules).map(|r| r.id);
+    let all = Formats::builtin().iter().flat_map(|f| f.info().rules).map(|r| r.id);
     let missing: BTreeSet<_> = all.filter(|id| !seen.contains(id)).collect();
     assert_eq!(missing, BTreeSet::new());
 }
@@ -79,7 +82,7 @@ fn binary_files() -> Vec<Made> {
     npy.extend_from_slice(header.as_bytes());
     // The scheme of a quantization payload turned from symmetric to asymmetric.
     let scaled = fixture("oinf", "scaled");
-    let container = open_with(&scaled.input(), &Options::default()).unwrap();
+    let container = Formats::builtin().open(&scaled.input(), &Options::default()).unwrap();
     let scales =
         container.regions.list().iter().find(|r| matches!(r.what, What::Scales(_))).unwrap();
     let mut oinf = scaled.main.clone();
@@ -151,7 +154,7 @@ fn rows() -> Vec<Made> {
     let options = Options::default().with("rounding", "truncate");
     let mut sample = samples::unit_vectors();
     sample.format = "i8bin";
-    let plan = weighbridge::find("i8bin").unwrap().plan(&sample, &options).unwrap();
+    let plan = format_of("i8bin").plan(&sample, &options).unwrap();
     let truncated = f.with_main(to_memory(&plan).unwrap().remove(0).1);
     let mut lowest = f.main.clone();
     lowest[5] = 0x80;
@@ -232,7 +235,7 @@ fn words() -> Vec<Made> {
     };
     let model = fixture("fasttext", "fasttext");
     // Where the output matrix begins.
-    let container = open_with(&model.input(), &Options::default()).unwrap();
+    let container = Formats::builtin().open(&model.input(), &Options::default()).unwrap();
     let is_output = |what: What| what == What::Structure("output matrix header");
     let output = container.regions.list().iter().find(|r| is_output(r.what)).unwrap();
     let output = usize::try_from(output.span.start).unwrap();

@@ -1,33 +1,38 @@
 //! Words to vectors and neighbours: the same from every format, and what the definition says.
 
+mod common;
+
+use common::{convert, format_of};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use weighbridge::codec::DType;
 use weighbridge::model::{SubwordKind, Subwords};
-use weighbridge::words::{Selection, evaluate, select, to_explicit};
+use weighbridge::words::{evaluate, parse_words, select, to_explicit};
 use weighbridge::{
-    Container, Embeddings, Encoding, Options, Request, Tensor, View, codec::DType, convert, find,
-    open, samples, sink,
+    Container, Edit, Embeddings, Encoding, Formats, Input, Options, Progress, Status, View, open,
+    samples,
 };
+use weighbridge_testkit::stored;
 
 fn write(container: &Container, folder: &Path, name: &str, format: &str) -> PathBuf {
     let path = folder.join(name);
     let mut container = container.clone();
-    container.format = find(format).unwrap().info().id;
-    let plan = find(format).unwrap().plan(&container, &Options::default()).unwrap();
-    sink::write(&plan, &path, &sink::RealFiles, &mut |_| {}).unwrap();
+    container.format = format_of(format).info().id;
+    let plan = format_of(format).plan(&container, &Options::default()).unwrap();
+    common::write(&plan, &path);
     path
 }
 
 /// The words with rows for buckets behind them.
 fn with_buckets() -> Container {
     let mut container = samples::word_embeddings();
-    let subwords = Subwords { min_n: 3, max_n: 5, kind: SubwordKind::Buckets { exponent: 6 } };
+    let subwords = Subwords::new(3, 5, SubwordKind::Buckets { exponent: 6 });
     let matrix = &container.tensors[0];
     let mut values = matrix.values_f32(0, 200);
     values.extend((0..64 * 10).map(|i| ((i * 7919 % 997) as f32 - 500.0) / 700.0));
     let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let encoding = Encoding::Plain(DType::F32);
-    container.tensors[0] =
-        Tensor::stored("embeddings", encoding, vec![20 + 64, 10], View::owned(bytes));
+    container.tensors[0] = stored("embeddings", encoding, vec![20 + 64, 10], View::owned(bytes));
     container.subwords = Some(subwords);
     container
 }
@@ -75,16 +80,19 @@ fn every_format_gives_the_same_neighbours() {
     let folder = tempfile::tempdir().unwrap();
     let all = samples::word_embeddings();
     let (mut visited, mut expected) = (0, None);
-    for format in weighbridge::table().iter().map(|f| f.info()) {
-        let plan = find(format.id).unwrap().plan(&all, &Options::default().with("escape", "true"));
+    for format in Formats::builtin().iter().map(|f| f.info()) {
+        let plan = format_of(format.id).plan(&all, &Options::default().with("escape", "true"));
         let Ok(plan) = plan else { continue };
-        if format.is_folder {
+        if format.is_folder || !format_of(format.id).reads() {
             continue;
         }
         let path = folder.path().join(format!("{}.x", format.id));
-        sink::write(&plan, &path, &sink::RealFiles, &mut |_| {}).unwrap();
+        common::write(&plan, &path);
         let options = Options::default().with("from", format.id).with("escape", "true");
-        let words = Embeddings::open_with(&path, &options).unwrap();
+        let words = Embeddings::new(
+            &Formats::builtin().open(&Input::open(&path).unwrap(), &options).unwrap(),
+        )
+        .unwrap();
         // Rows without words go by their numbers.
         let of =
             |row: usize| if format.id == "npy" { row.to_string() } else { words.word(row).into() };
@@ -170,13 +178,10 @@ fn some_words_are_kept_with_what_they_need() {
     let input = write(&with_buckets(), folder.path(), "all.fifu", "finalfusion");
     let output = folder.path().join("some.fifu");
     let list = ["queen", "new york", "man", "queen", "nothing"].map(str::to_owned);
-    let mut selection = Selection::default();
-    let error = select(&input, &list, &output, &selection).unwrap_err().to_string();
-    assert!(error.contains("1 of 5") && error.contains("nothing"), "{error}");
-    selection.ignore_unknown = true;
-    let (conversion, unknown) = select(&input, &list, &output, &selection).unwrap();
-    assert_eq!(unknown, ["nothing"]);
-    conversion.write(&mut |_| {}).unwrap();
+    let selected = select(&open(&input).unwrap(), &list).unwrap();
+    assert_eq!(selected.unknown, ["nothing"]);
+    let plan = format_of("finalfusion").plan(&selected.container, &Options::default()).unwrap();
+    plan.write(&output, &mut Progress::none()).unwrap();
     let (all, some) = (Embeddings::open(&input).unwrap(), Embeddings::open(&output).unwrap());
     let kept: Vec<_> = (0..some.len()).map(|row| some.word(row).into_owned()).collect();
     assert_eq!(kept, ["man", "queen", "new york"]);
@@ -192,39 +197,39 @@ fn some_words_are_kept_with_what_they_need() {
 
 #[test]
 fn analogies_are_counted_by_section() {
-    let folder = tempfile::tempdir().unwrap();
     let words = Embeddings::new(&samples::word_embeddings()).unwrap();
-    let questions = folder.path().join("questions.txt");
     let text = ": family\nman king woman queen\nman king woman king\nman king woman nobody\n: none\n\n: more\nman woman king queen\n";
-    std::fs::write(&questions, text).unwrap();
-    let mut told = 0;
-    let found = evaluate(&words, &questions, &mut |n| told += n).unwrap();
+    let mut last = Status::default();
+    let mut tell = |status: Status| {
+        last = status;
+        ControlFlow::Continue(())
+    };
+    let progress = &mut Progress::new(&mut tell);
+    let found = evaluate(&words, text.as_bytes(), "questions", progress).unwrap();
     let figures: Vec<_> = found
         .sections
         .iter()
         .map(|s| (s.section.as_str(), s.score.correct, s.score.asked, s.score.skipped))
         .collect();
     assert_eq!(figures, [("family", 1, 2, 1), ("none", 0, 0, 0), ("more", 1, 1, 0)]);
-    assert_eq!((found.total.accuracy, told), (Some(2.0 / 3.0), 4));
+    assert_eq!((found.total.accuracy, last.done, last.total), (Some(2.0 / 3.0), 4, Some(4)));
     assert_eq!(found.sections[1].score.accuracy, None);
-    std::fs::write(&questions, ": a\nman king\n").unwrap();
-    let error = evaluate(&words, &questions, &mut |_| {}).unwrap_err().to_string();
-    assert!(error.contains("line 2"), "{error}");
+    let bad = evaluate(&words, b": a\nman king\n", "questions", &mut Progress::none());
+    let error = bad.unwrap_err().to_string();
+    assert!(error.contains("questions: line 2"), "{error}");
 }
 
 #[test]
 fn rows_get_words_from_a_list() {
     let folder = tempfile::tempdir().unwrap();
     let input = write(&samples::unit_vectors(), folder.path(), "rows.npy", "npy");
-    let (list, output) = (folder.path().join("words.txt"), folder.path().join("named.fifu"));
-    std::fs::write(&list, "a\nb c\n東京\nd\ne\nf\n").unwrap();
-    let mut request = Request { words: Some(list.clone()), ..Request::default() };
-    convert(&input, &output, &request).unwrap().write(&mut |_| {}).unwrap();
+    let output = folder.path().join("named.fifu");
+    let list = parse_words("a\nb c\n東京\nd\ne\nf\n".as_bytes(), "list").unwrap();
+    convert(&input, &output, None, &Edit::new().words(list)).unwrap();
     let words = Embeddings::open(&output).unwrap();
     assert_eq!((words.find("東京"), words.find("b c"), words.len()), (Some(2), Some(1), 6));
     assert_eq!(names(&words, "a", 5).len(), 5);
-    std::fs::write(&list, "a\nb\n").unwrap();
-    request.force = true;
-    let error = convert(&input, &output, &request).unwrap_err().to_string();
+    let few = Edit::new().words(["a", "b"]);
+    let error = convert(&input, &output, None, &few).unwrap_err().to_string();
     assert!(error.contains("2 words") && error.contains("6 rows"), "{error}");
 }

@@ -5,7 +5,7 @@ use super::similar::{Outcome, answer, in_json, in_text};
 use crate::args::Analogy;
 use serde::Serialize;
 use std::process::ExitCode;
-use weighbridge::{Embeddings, Error, Options};
+use weighbridge::{Error, Options};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -18,7 +18,7 @@ pub(super) fn run(args: &Analogy, options: &Options) -> Result<ExitCode, Error> 
     if !matches!(args.words.len(), 0 | 3) {
         return Err(Error::refused("an analogy has three words", "A is to B as C is to what?"));
     }
-    let embeddings = Embeddings::open_with(&args.file, options)?;
+    let embeddings = super::open_words(&args.file, options)?;
     let given = match args.words.is_empty() {
         true => Vec::new(),
         // As a line would have them; a word with a tab in it is no word of any file.

@@ -1,22 +1,32 @@
 //! `weighbridge embed`: texts to vectors, to the terminal or into a file of any format.
 
-use super::convert;
+use super::output::Outcome;
 use crate::args::Embed;
 use crate::progress::with_bar;
 use crate::render::{BOLD, DIM, YELLOW, general, grouped, safe, styled};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
-use weighbridge::embed::{self, Done, Embedded, Reading, Request, Row, Run, TEXT, Texts, jsonl};
+use weighbridge::embed::{
+    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, TextOptions, TextRow, Texts, jsonl,
+};
 use weighbridge::encoder::{Precision, Settings, has_bf16};
-use weighbridge::{Encoder, Error, models};
+use weighbridge::{
+    Conversion, Encoder, Error, Format, Formats, Output, Progress, Stage, Status, models,
+};
 
 pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    if output.is_none() && args.to.as_deref().is_some_and(|to| to != jsonl::ID) {
+    let formats = Formats::builtin();
+    // What has no name is printed, and only lines can be.
+    let named = args.to.as_deref().map(|to| formats.named(to, "to")).transpose()?;
+    if output.is_none() && named.is_some_and(|format| !is_of_lines(format)) {
         return Err(Error::refused("such a file needs a name", "--output names it"));
     }
     // The input first: what is wrong with it is found sooner than a model is loaded.
@@ -39,10 +49,22 @@ pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
         eprintln!("note: this processor does not multiply bf16; f32 is used, which is closer");
     }
     let encoder = Encoder::open_with(model, &settings)?;
-    match output {
-        None => print_vectors(args, &encoder, &mut texts, bytes),
-        Some(output) => write_vectors(args, settings, &encoder, &mut texts, bytes, output),
-    }
+    let Some(output) = output else {
+        return print_vectors(args, &encoder, &mut texts, bytes);
+    };
+    let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
+    let mut file = EmbedSettings::new(Output::new(output).overwrite(args.force), format);
+    file.window = args.batch;
+    file.resume = args.resume;
+    file.model.clone_from(&args.model.model);
+    file.settings = settings;
+    file.field = texts.field().map(str::to_owned);
+    write_vectors(args, &encoder, &mut texts, bytes, file)
+}
+
+/// Rows of the format are lines of text, which can be printed one by one.
+fn is_of_lines(format: &Format) -> bool {
+    format.info().open_ended && format.info().is_of_rows()
 }
 
 /// Whether two names lead to one file.
@@ -57,9 +79,10 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     }
     let path = args.input.as_deref().filter(|path| *path != Path::new("-"));
     let extension = path.and_then(|p| p.extension()).unwrap_or_default().to_ascii_lowercase();
-    let by_name = extension == "jsonl" || extension == "ndjson";
-    let reading = Reading {
-        field: args.field.clone().or(by_name.then(|| TEXT.to_owned())),
+    let lines = Formats::builtin().iter().filter(|f| is_of_lines(f));
+    let by_name = lines.flat_map(|f| f.info().extensions).any(|e| extension == *e);
+    let options = TextOptions {
+        field: args.field.clone().or(by_name.then(|| jsonl::TEXT.to_owned())),
         lossy: args.lossy,
         skip_bad: args.skip_bad,
     };
@@ -68,7 +91,7 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
             let hint = "write them behind the options, or name a file with --input";
             return Err(Error::refused("there are no texts", hint));
         }
-        return Ok((Texts::new("standard input", io::stdin().lock(), &reading), None));
+        return Ok((Texts::new("standard input", io::stdin().lock(), &options), None));
     };
     let io = |e| Error::io(path, e);
     let file = File::open(path).map_err(io)?;
@@ -78,7 +101,7 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     }
     let input = BufReader::with_capacity(1 << 16, file);
     let bytes = meta.is_file().then_some(meta.len());
-    Ok((Texts::new(&path.display().to_string(), input, &reading), bytes))
+    Ok((Texts::new(&path.display().to_string(), input, &options), bytes))
 }
 
 /// Prints vectors window by window, as long as somebody reads them.
@@ -90,15 +113,8 @@ fn print_vectors(
 ) -> Result<ExitCode, Error> {
     let terminal = io::stdout().is_terminal();
     let in_json = args.json || args.to.is_some() || args.output.is_some() || !terminal;
-    // Two things on one terminal would be in each other's way.
-    let mut bar = Bar::new(bytes, !terminal);
-    let mut done = Done::default();
-    loop {
-        let rows = embed::window(texts, args.batch)?;
-        if rows.is_empty() {
-            break;
-        }
-        let vectors = embed::embed_rows(encoder, &rows)?;
+    let mut nobody_reads = false;
+    let mut sink = |rows: &[TextRow], vectors: &[f32]| {
         let each = rows.iter().zip(vectors.chunks_exact(encoder.dimensions()));
         let lines: String = each
             .map(|(row, vector)| match in_json {
@@ -106,13 +122,18 @@ fn print_vectors(
                 false => short_line(row, vector),
             })
             .collect();
-        if !show(&lines)? {
-            return Ok(ExitCode::SUCCESS);
-        }
-        done.rows += rows.len() as u64;
-        bar.moved(Done { bytes: texts.position(), ..done });
-    }
-    bar.end();
+        nobody_reads = !show(&lines)?;
+        // Nothing that follows would be read either.
+        if nobody_reads { Err(Error::Cancelled) } else { Ok(()) }
+    };
+    // Two things on one terminal would be in each other's way.
+    let done = with_embed_bar(bytes, !terminal, texts, |texts, progress| {
+        embed::embed(encoder, texts, args.batch, &mut sink, progress)
+    });
+    match done {
+        Err(Error::Cancelled) if nobody_reads => return Ok(ExitCode::SUCCESS),
+        done => done?,
+    };
     say_skipped(texts);
     Ok(ExitCode::SUCCESS)
 }
@@ -128,7 +149,7 @@ fn show(text: &str) -> Result<bool, Error> {
 }
 
 /// A text and the first of its values.
-fn short_line(row: &Row, vector: &[f32]) -> String {
+fn short_line(row: &TextRow, vector: &[f32]) -> String {
     const SHOWN: usize = 5;
     let mut values: Vec<_> = vector.iter().take(SHOWN).map(|v| general(f64::from(*v))).collect();
     if vector.len() > SHOWN {
@@ -149,67 +170,63 @@ fn shortened(text: &str) -> String {
 
 fn write_vectors(
     args: &Embed,
-    settings: Settings,
     encoder: &Encoder,
     texts: &mut Texts,
     bytes: Option<u64>,
-    output: &Path,
+    settings: EmbedSettings,
 ) -> Result<ExitCode, Error> {
-    let request = Request {
-        output: output.to_owned(),
-        to: args.to.clone(),
-        window: args.batch,
-        resume: args.resume,
-        force: args.force,
-        model: args.model.model.clone(),
-        settings,
-    };
-    let mut run = request.begin(encoder, texts.field())?;
+    let mut file = EmbedFile::begin(encoder, settings)?;
     let began = Instant::now();
-    let mut bar = Bar::new(bytes, true);
-    let resumed = run.embed(texts, &mut |done| bar.moved(done));
-    bar.end();
-    let (journal, finished) = (run.journal().to_owned(), run.finished());
+    let done = with_embed_bar(bytes, true, texts, |texts, progress| {
+        embed::embed(encoder, texts, args.batch, &mut file, progress)
+    });
+    let (journal, finished) = (file.journal().to_owned(), file.finished());
     let kept = |error: Error| {
         say_kept(&journal, finished);
         error
     };
-    let resumed = resumed.map_err(kept)?;
+    let done = done.map_err(kept)?;
     let seconds = began.elapsed().as_secs_f64();
-    let embedded = finish(run, resumed).map_err(kept)?;
-    report(args, &embedded, texts, seconds)
+    let file = finish(file).map_err(kept)?;
+    report(args, &file, done, texts, seconds)
 }
 
-fn finish(run: Run, resumed: u64) -> Result<Embedded, Error> {
-    let embedded = run.finish(resumed)?;
-    let conversion = &embedded.conversion;
-    let (total, label) = (conversion.plan.size(), conversion.output.display().to_string());
-    with_bar(total, &label, |progress| embedded.write(progress))?;
-    Ok(embedded)
+fn finish(file: EmbedFile) -> Result<EmbeddedFile, Error> {
+    let file = file.finish()?;
+    let label = safe(&file.output.path.display().to_string());
+    with_bar(&label, |progress| file.write(progress))?;
+    Ok(file)
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    conversion: &'a Conversion,
+    rows: u64,
+    dimensions: usize,
+    resumed: u64,
+    skipped: u64,
 }
 
 fn report(
     args: &Embed,
-    embedded: &Embedded,
+    file: &EmbeddedFile,
+    done: Embedded,
     texts: &Texts,
     seconds: f64,
 ) -> Result<ExitCode, Error> {
-    let Embedded { conversion, rows, resumed, .. } = embedded;
-    let dimensions = conversion.container.rows().map_or(0, |rows| rows.dim);
+    let outcome = Outcome::new(&file.plan, &file.output, true);
+    let (rows, dimensions, resumed) = (file.rows, file.dimensions, done.resumed);
     if args.json {
-        let mut json = convert::as_json(conversion, false);
-        json["rows"] = (*rows).into();
-        json["dimensions"] = dimensions.into();
-        json["resumed"] = (*resumed).into();
-        json["skipped"] = texts.skipped.into();
-        return super::print_json(&json);
+        let (conversion, skipped) = (&outcome.conversion, texts.skipped);
+        return super::print_json(&Line { conversion, rows, dimensions, resumed, skipped });
     }
     say_skipped(texts);
-    let mut text = convert::text(conversion, false);
-    let mut line = format!("{} vectors of {dimensions} values", grouped(*rows));
+    let mut text = outcome.text();
+    let mut line = format!("{} vectors of {dimensions} values", grouped(rows));
     let new = rows - resumed;
-    if *resumed > 0 {
-        line.push_str(&format!(", {} of them from the run before", grouped(*resumed)));
+    if resumed > 0 {
+        line.push_str(&format!(", {} of them from the run before", grouped(resumed)));
     }
     if new >= 1000 && seconds > 0.0 {
         #[allow(clippy::cast_precision_loss)]
@@ -247,47 +264,55 @@ fn say_skipped(texts: &Texts) {
     }
 }
 
-/// Texts a second and the time that is left, by the bytes of the input; on a terminal only.
-struct Bar {
-    bar: Option<ProgressBar>,
-    /// When the first text of this run was begun, and how many an earlier run had finished.
-    began: (Instant, u64),
+/// Runs `work` on texts with a bar that shows texts a second and the time that is left, by the bytes
+/// of the input; on a terminal only.
+fn with_embed_bar<T>(
+    bytes: Option<u64>,
+    wanted: bool,
+    texts: &mut Texts,
+    work: impl FnOnce(&mut dyn Iterator<Item = Result<TextRow, Error>>, &mut Progress) -> T,
+) -> T {
+    let Some(bar) = (wanted && io::stderr().is_terminal()).then(|| new_bar(bytes)) else {
+        return work(texts, &mut Progress::none());
+    };
+    let position = Cell::new(0);
+    let mut counted = std::iter::from_fn(|| {
+        let next = texts.next();
+        position.set(texts.bytes_read());
+        next
+    });
+    let mut resumed = 0;
+    let mut began = Instant::now();
+    let mut tell = |status: Status| {
+        bar.set_position(position.get());
+        if status.stage == Stage::Resuming {
+            resumed = status.done;
+        }
+        if status.done == 0 || status.stage == Stage::Resuming {
+            bar.reset_eta();
+            began = Instant::now();
+        }
+        let new = if status.stage == Stage::Embedding { status.done } else { 0 };
+        #[allow(clippy::cast_precision_loss)]
+        let speed = match new {
+            0 => String::new(),
+            new => format!(", {:.0} texts/s", new as f64 / began.elapsed().as_secs_f64().max(1e-3)),
+        };
+        bar.set_message(format!("{} texts{speed}", grouped(resumed + new)));
+        ControlFlow::Continue(())
+    };
+    let done = work(&mut counted, &mut Progress::new(&mut tell));
+    bar.finish_and_clear();
+    done
 }
 
-impl Bar {
-    fn new(bytes: Option<u64>, wanted: bool) -> Bar {
-        let bar = (wanted && io::stderr().is_terminal()).then(|| {
-            let (bar, template) = match bytes {
-                Some(total) => (ProgressBar::new(total), "[{bar:40}] {percent}% {msg} {eta} left"),
-                None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
-            };
-            match ProgressStyle::with_template(template) {
-                Ok(style) => bar.with_style(style.progress_chars("=> ")),
-                Err(_) => bar,
-            }
-        });
-        Bar { bar, began: (Instant::now(), 0) }
-    }
-
-    fn moved(&mut self, done: Done) {
-        let Some(bar) = &self.bar else { return };
-        bar.set_position(done.bytes);
-        if done.rows == done.resumed {
-            bar.reset_eta();
-            self.began = (Instant::now(), done.rows);
-        }
-        let (seconds, rows) = (self.began.0.elapsed().as_secs_f64(), done.rows - self.began.1);
-        #[allow(clippy::cast_precision_loss)]
-        let speed = match rows {
-            0 => String::new(),
-            rows => format!(", {:.0} texts/s", rows as f64 / seconds.max(1e-3)),
-        };
-        bar.set_message(format!("{} texts{speed}", grouped(done.rows)));
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+fn new_bar(bytes: Option<u64>) -> ProgressBar {
+    let (bar, template) = match bytes {
+        Some(total) => (ProgressBar::new(total), "[{bar:40}] {percent}% {msg} {eta} left"),
+        None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
+    };
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style.progress_chars("=> ")),
+        Err(_) => bar,
     }
 }

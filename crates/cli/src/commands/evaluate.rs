@@ -1,22 +1,18 @@
 //! `weighbridge evaluate`: how many analogies come out right.
 
 use crate::args::Evaluate;
-use crate::progress::with_count;
+use crate::progress::with_bar;
 use crate::render::{Table, grouped, safe};
 use std::process::ExitCode;
 use weighbridge::words::{Evaluation, Score, evaluate};
-use weighbridge::{Embeddings, Error, Options};
+use weighbridge::{Error, Options};
 
 pub(super) fn run(args: &Evaluate, options: &Options) -> Result<ExitCode, Error> {
-    let embeddings = Embeddings::open_with(&args.file, options)?;
-    // Only for the bar: a file that can't be read is reported below.
-    let text = std::fs::read(&args.questions).unwrap_or_default();
-    let total = text.split(|b| *b == b'\n').filter(|l| !l.is_empty() && l[0] != b':').count();
-    drop(text);
-    let label = safe(&args.questions.display().to_string());
-    let result = with_count(total as u64, &label, |progress| {
-        evaluate(&embeddings, &args.questions, progress)
-    })?;
+    let embeddings = super::open_words(&args.file, options)?;
+    let name = args.questions.display().to_string();
+    let questions = std::fs::read(&args.questions).map_err(|e| Error::io(&args.questions, e))?;
+    let result =
+        with_bar(&safe(&name), |progress| evaluate(&embeddings, &questions, &name, progress))?;
     if args.json { super::print_json(&result) } else { super::print(&text_of(&result)) }
 }
 

@@ -1,20 +1,21 @@
 //! `weighbridge formats`: the table, from what the formats say of themselves.
 
-use crate::args::Formats;
+use crate::args::ListFormats;
 use crate::render::{Table, styled};
 use serde_json::json;
 use std::process::ExitCode;
 use weighbridge::codec::DType;
 use weighbridge::model::{Holds, Keeps};
-use weighbridge::{Encoding, Error, FormatInfo, table};
+use weighbridge::{Encoding, Error, Format, Formats};
 
-pub(super) fn run(args: &Formats) -> Result<ExitCode, Error> {
-    let all = table().iter().map(|f| f.info());
+pub(super) fn run(args: &ListFormats) -> Result<ExitCode, Error> {
+    let formats = Formats::builtin();
     if args.json {
-        return super::print_json(&all.map(as_json).collect::<Vec<_>>());
+        return super::print_json(&formats.iter().map(as_json).collect::<Vec<_>>());
     }
     let mut out = Table::new(&["id", "format", "use", "files", "types", "holds"]);
-    for info in all {
+    for format in formats.iter() {
+        let info = format.info();
         let extensions: Vec<_> = info.extensions.iter().map(|e| format!(".{e}")).collect();
         let types: Vec<_> = types(&info.holds);
         let types =
@@ -22,7 +23,12 @@ pub(super) fn run(args: &Formats) -> Result<ExitCode, Error> {
         out.row(vec![
             info.id.to_owned(),
             info.name.to_owned(),
-            if info.writes { "read, write" } else { "read" }.to_owned(),
+            match (format.reads(), format.writes()) {
+                (true, true) => "read, write",
+                (false, true) => "write",
+                _ => "read",
+            }
+            .to_owned(),
             extensions.join(" "),
             types,
             held(&info.holds).join(", "),
@@ -54,7 +60,8 @@ fn held(holds: &Holds) -> Vec<&'static str> {
     list
 }
 
-fn as_json(info: &FormatInfo) -> serde_json::Value {
+fn as_json(format: &Format) -> serde_json::Value {
+    let info = format.info();
     let options: Vec<_> = info
         .options
         .iter()
@@ -65,8 +72,8 @@ fn as_json(info: &FormatInfo) -> serde_json::Value {
         "name": info.name,
         "summary": info.summary,
         "extensions": info.extensions,
-        "reads": true,
-        "writes": info.writes,
+        "reads": format.reads(),
+        "writes": format.writes(),
         "types": types(&info.holds),
         "holds": held(&info.holds),
         "options": options,

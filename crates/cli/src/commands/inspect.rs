@@ -4,17 +4,14 @@ use crate::args::Inspect;
 use crate::progress::with_spinner;
 use crate::render::{self, BOLD, safe, styled};
 use std::process::ExitCode;
-use weighbridge::{Container, Detail, Error, Input, Options, pattern};
+use weighbridge::{Container, Detail, Error, Formats, Input, Options};
 
 pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> {
-    let detail = Detail {
-        tensors: args.tensors.as_deref().map(pattern).transpose()?,
-        stats: args.stats,
-        values: args.values,
-        vocabulary: args.vocab,
-        bytes: args.bytes,
-    };
-    let container = weighbridge::open_with(&Input::open(&args.file)?, options)?;
+    let mut detail = Detail::new();
+    detail.tensors = args.tensors.as_deref().map(str::parse).transpose()?;
+    (detail.stats, detail.values) = (args.stats, args.values);
+    (detail.vocabulary, detail.bytes) = (args.vocab, args.bytes);
+    let container = Formats::builtin().open(&Input::open(&args.file)?, options)?;
     if args.json {
         return super::print_json(&weighbridge::summary(&container, &detail));
     }
@@ -24,8 +21,7 @@ pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> 
 }
 
 fn text(args: &Inspect, container: &Container, detail: &Detail) -> String {
-    let format = weighbridge::table().iter().find(|f| f.info().id == container.format);
-    let info = format.map(|f| f.info());
+    let info = Formats::builtin().find(container.format).map(|f| f.info());
     let mut out = format!(
         "{}: {}, {}, {}\n",
         styled(BOLD, safe(&args.file.display().to_string())),

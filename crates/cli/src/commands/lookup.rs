@@ -15,7 +15,7 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Lookup, options: &Options) -> Result<ExitCode, Error> {
-    let embeddings = Embeddings::open_with(&args.file, options)?;
+    let embeddings = super::open_words(&args.file, options)?;
     ask(args.words.clone(), "one word a line", together(1), |words| {
         Ok(words.iter().map(|word| answer(&embeddings, word, args.json)).collect())
     })

@@ -1,43 +1,60 @@
 //! `weighbridge metadata`: what a file says of itself, and saying it otherwise.
 
-use super::convert::{as_json, text};
+use super::output::carry_out;
 use crate::args::Metadata;
-use crate::progress::with_bar;
 use crate::render::{Table, safe};
+use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::{Error, Input, MetadataRequest, Options, edit_metadata};
+use weighbridge::{
+    Advice, Container, Detail, Edit, Error, Formats, Input, Options, Output, check_metadata,
+    summary,
+};
 
-pub(super) fn run(args: &Metadata, options: Options) -> Result<ExitCode, Error> {
-    if args.set.is_empty() && args.remove.is_empty() {
-        if args.out.is_some() {
-            let hint = "--set and --remove say what; a plain copy is a matter of `cp`";
-            return Err(Error::refused("there is nothing to change", hint));
-        }
-        return show(args, &options);
+pub(super) fn run(args: &Metadata, options: &Options) -> Result<ExitCode, Error> {
+    let edits = !args.set.is_empty() || !args.remove.is_empty();
+    if !edits && args.out.is_some() {
+        let hint = "--set and --remove say what; a plain copy is a matter of `cp`";
+        return Err(Error::refused("there is nothing to change", hint));
     }
-    let request = MetadataRequest {
-        set: args.set.clone(),
-        remove: args.remove.clone(),
-        out: args.out.clone(),
-        options,
-        allow_loss: args.allow_loss,
-        force: args.force,
-    };
-    let change = edit_metadata(&args.file, &request)?;
-    let (total, label) = (change.plan.size(), change.output.display().to_string());
-    with_bar(total, &safe(&label), |progress| change.write(progress))?;
-    if args.json {
-        super::print_json(&as_json(&change, false))
-    } else {
-        super::print(&text(&change, false))
+    let formats = Formats::builtin();
+    let container = formats.open(&Input::open(&args.file)?, options)?;
+    if !edits {
+        return show(args, &container);
     }
+    let unknown = || Error::refused(format!("there is no format {:?}", container.format), "");
+    let format = formats.find(container.format).ok_or_else(unknown)?;
+    check_metadata(&container, format)?;
+    if (format.info().is_folder || container.sharded) && args.out.is_none() {
+        let what = format!("{} is more than one file and is not replaced", args.file.display());
+        return Err(Error::refused(what, Advice::set("out", "names where to write")));
+    }
+    let id = format.info().id;
+    if let Some(other) = args.out.as_deref().and_then(|out| belongs_elsewhere(formats, out, id)) {
+        let what = format!("the name belongs to {other}, and the metadata of {id} is edited");
+        return Err(Error::refused(what, "`convert --set` changes the format too"));
+    }
+    let mut edit = Edit::new();
+    edit.set.clone_from(&args.set);
+    edit.remove.clone_from(&args.remove);
+    let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
+    let output = Output::new(args.out.as_deref().unwrap_or(&args.file));
+    let output = output.overwrite(args.force || args.out.is_none());
+    let outcome = carry_out(&plan, &output, false)?;
+    if args.json { super::print_json(&outcome.conversion) } else { super::print(&outcome.text()) }
 }
 
-fn show(args: &Metadata, options: &Options) -> Result<ExitCode, Error> {
-    let container = weighbridge::open_with(&Input::open(&args.file)?, options)?;
+/// The format that an extension belongs to, if that is another one.
+fn belongs_elsewhere(formats: &Formats, out: &Path, id: &str) -> Option<&'static str> {
+    let extension = out.extension()?.to_string_lossy().to_ascii_lowercase();
+    let fits = |f: &&weighbridge::Format| f.info().extensions.iter().any(|e| **e == *extension);
+    let ids: Vec<_> = formats.iter().filter(fits).map(|f| f.info().id).collect();
+    ids.first().copied().filter(|_| !ids.contains(&id))
+}
+
+fn show(args: &Metadata, container: &Container) -> Result<ExitCode, Error> {
     if args.json {
-        let values = container.metadata.iter().map(|(key, v)| (key.clone(), v.to_json()));
-        return super::print_json(&values.collect::<serde_json::Map<_, _>>());
+        let detail = Detail::new();
+        return super::print_json(&summary(container, &detail).metadata());
     }
     if container.metadata.is_empty() {
         return super::print("no metadata\n");

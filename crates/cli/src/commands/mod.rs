@@ -11,6 +11,7 @@ mod formats;
 mod inspect;
 mod lookup;
 mod metadata;
+mod output;
 mod pull;
 mod quantize;
 mod questions;
@@ -20,22 +21,24 @@ mod similar;
 mod tokenize;
 mod verify;
 
-use crate::args::{Cli, Verb};
+use crate::args::{Invocation, Verb};
+use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::{Error, Options};
+use weighbridge::{Embeddings, Error, Formats, Input, Options};
 
-pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
-    match cli.command {
+pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
+    let options = command.options;
+    match command.verb {
         Verb::Inspect(args) => inspect::run(&args, &options),
         Verb::Verify(args) => verify::run(&args, &options),
-        Verb::Convert(args) => convert::run(&args, options),
+        Verb::Convert(args) => convert::run(&args, &options),
         Verb::Quantize(args) => quantize::run(&args, options),
         Verb::Lookup(args) => lookup::run(&args, &options),
         Verb::Similar(args) => similar::run(&args, &options),
         Verb::Analogy(args) => analogy::run(&args, &options),
         Verb::Evaluate(args) => evaluate::run(&args, &options),
-        Verb::Select(args) => select::run(&args, options),
-        Verb::Metadata(args) => metadata::run(&args, options),
+        Verb::Select(args) => select::run(&args, &options),
+        Verb::Metadata(args) => metadata::run(&args, &options),
         Verb::Pull(args) => pull::run(&args),
         Verb::Embed(args) => embed::run(&args),
         Verb::Compare(args) => compare::run(&args),
@@ -45,6 +48,11 @@ pub(crate) fn run(cli: Cli, options: Options) -> Result<ExitCode, Error> {
         Verb::Quickstart(args) => quickstart::run(&args),
         Verb::Completions { shell } => completions::run(shell),
     }
+}
+
+/// The word embeddings of a file.
+fn open_words(file: &Path, options: &Options) -> Result<Embeddings, Error> {
+    Embeddings::new(&Formats::builtin().open(&Input::open(file)?, options)?)
 }
 
 /// Prints to standard output; a reader that went away (`| head`) is no error.
@@ -62,6 +70,11 @@ fn print(text: &str) -> Result<ExitCode, Error> {
 fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     print(&(text + "\n"))
+}
+
+/// Prints an object in one line.
+pub(crate) fn print_line(value: &impl serde::Serialize) -> Result<ExitCode, Error> {
+    print(&json_line(value))
 }
 
 /// An object in one line.

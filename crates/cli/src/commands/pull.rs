@@ -1,27 +1,24 @@
 //! `weighbridge pull`: a model into the cache folder.
 
 use crate::args::Pull;
-use crate::progress::with_bar;
+use crate::progress::{while_turning, with_bar};
 use crate::render::{BOLD, DIM, GREEN, safe, size, styled};
-use indicatif::ProgressBar;
-use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::Duration;
 use weighbridge::Error;
-use weighbridge::models::{Origin, Report, Request, pull};
+use weighbridge::models::{PullSettings, Pulled, PulledFrom, pull};
 
 pub(super) fn run(args: &Pull) -> Result<ExitCode, Error> {
-    let mut request = Request::from_env()?;
-    request.network = args.network;
-    request.revision = args.revision.clone();
-    request.force = args.force;
+    let mut settings = PullSettings::from_env()?;
+    settings.network = args.network;
+    settings.revision.clone_from(&args.revision);
+    settings.force = args.force;
     let label = safe(&args.name);
-    let pull = while_waiting(&label, || pull(&args.name, &request))?;
-    let report = with_bar(pull.bytes(), &label, |progress| pull.write(progress))?;
+    let pull = while_turning(&label, || pull(&args.name, &settings))?;
+    let report = with_bar(&label, |progress| pull.write(progress))?;
     if args.json { super::print_json(&report) } else { super::print(&text(&report)) }
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &Pulled) -> String {
     let place = safe(&report.model.display().to_string());
     let already = if report.already { "already " } else { "" };
     let line =
@@ -37,7 +34,7 @@ fn text(report: &Report) -> String {
     out
 }
 
-fn origin(from: &Origin) -> String {
+fn origin(from: &PulledFrom) -> String {
     let place = match from.kind.as_str() {
         "pypi" => format!("PyPI, package {}", from.place),
         "hub-cache" => format!("the hub's cache, {}", from.place),
@@ -48,16 +45,4 @@ fn origin(from: &Origin) -> String {
         (Some(revision), "pypi" | "hub") => format!("{place}, {revision}"),
         _ => place,
     }
-}
-
-/// Something turns until it is known how much there is to fetch; on a terminal only.
-fn while_waiting<T>(label: &str, work: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
-        return work();
-    }
-    let spinner = ProgressBar::new_spinner().with_message(label.to_owned());
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    let done = work();
-    spinner.finish_and_clear();
-    done
 }

@@ -1,85 +1,132 @@
 //! `weighbridge quantize`: fewer bits a weight, and what that cost.
 
+use super::output::{Outcome, report_text};
 use crate::args::Quantize;
 use crate::progress::with_bar;
-use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, general, safe, styled};
-use serde_json::json;
+use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, bar, general, safe, styled};
+use serde::Serialize;
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weighbridge::codec::block::Encoder;
-use weighbridge::quantize::{Calibration, Domain, Method, ProductSettings};
-use weighbridge::{Conversion, Error, Options, QuantizeReport, QuantizeRequest, quantize};
+use weighbridge::model::Report;
+use weighbridge::quantize::{
+    Calibration, Domain, Importance, Method, ProductSettings, Quantization, QuantizeReport,
+    QuantizeSettings,
+};
+use weighbridge::{Error, Format, Formats, Input, Options, Output};
+
+#[derive(Serialize)]
+struct Line<'a> {
+    method: &'a str,
+    encoder: &'a str,
+    written: bool,
+    files: Vec<&'a PathBuf>,
+    needs: Option<&'static str>,
+    report: &'a Report,
+    #[serde(flatten)]
+    figures: &'a QuantizeReport,
+}
 
 pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> {
-    let unknown = || Error::refused(format!("there is no method {:?}", args.method), "");
-    let method = Method::from_name(&args.method).ok_or_else(unknown)?;
-    let reference = args.encoder == "reference";
-    let request = QuantizeRequest {
-        encoder: if reference { Encoder::Reference } else { Encoder::Best },
-        domain: if args.domain == "activations" { Domain::Activations } else { Domain::Weights },
-        select: args.select.clone(),
-        exclude: args.exclude.clone(),
-        overrides: args.overrides.clone(),
-        min_bytes: args.min_bytes,
-        clip: args.clip,
-        importance: args.importance.clone(),
-        calibration: match &args.calibrate_with {
-            Some(file) => Calibration::File(file.clone()),
-            None if args.no_calibrate => Calibration::Never,
-            None => Calibration::Automatic,
-        },
-        product: ProductSettings {
-            subquantizers: args.subquantizers,
-            bits: args.bits,
-            seed: args.seed,
-        },
-        options,
-        allow_loss: args.allow_loss,
-        force: args.force,
-        ..QuantizeRequest::new(method)
-    };
-    let job = quantize(&args.input, args.output.as_deref(), &request)?;
+    let settings = settings(args, options)?;
+    let formats = &settings.formats;
+    let container = formats.open(&Input::open(&args.input)?, &settings.options)?;
+    let job = Quantization::new(&container, &settings)?;
+    let output = output(args, job.format(), formats)?;
+    if args.output.is_some() {
+        // Said before the work rather than after it.
+        output.obstacle().map_or(Ok(()), Err)?;
+        if !args.allow_loss {
+            let losses = job.losses()?;
+            if !losses.is_empty() {
+                return Err(Error::Loss(losses));
+            }
+        }
+    }
     let label = safe(&args.input.display().to_string());
-    let (conversion, report) =
-        with_bar(4 * job.work(), &label, |progress| job.run(&mut |values| progress(4 * values)))?;
-    if !args.report_only {
-        let (total, label) = (conversion.plan.size(), conversion.output.display().to_string());
-        with_bar(total, &safe(&label), |progress| conversion.write(progress))?;
-    }
+    let quantized = with_bar(&label, |progress| job.run(progress))?;
+    let plan = quantized.plan.accept_losses(args.allow_loss);
+    let outcome = super::output::carry_out(&plan, &output, args.report_only)?;
+    let report = &quantized.report;
+    let loses = !plan.report.losses.is_empty() && !args.allow_loss;
+    let needs = (args.report_only && loses).then_some("--allow-loss");
     if args.json {
-        super::print_json(&as_json(&conversion, &report, args))
-    } else {
-        super::print(&text(&conversion, &report, args))
+        let conversion = &outcome.conversion;
+        let files = conversion.files.iter().filter(|_| conversion.written);
+        return super::print_json(&Line {
+            method: &args.method,
+            encoder: &args.encoder,
+            written: conversion.written,
+            files: files.map(|f| &f.file).collect(),
+            needs,
+            report: &conversion.report,
+            figures: report,
+        });
     }
+    super::print(&text(&outcome, report, needs))
 }
 
-fn as_json(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> serde_json::Value {
-    let mut out = json!({
-        "method": args.method,
-        "encoder": args.encoder,
-        "written": !args.report_only,
-        "files": if args.report_only { vec![] } else { c.paths() },
-        "needs": needs(c, args),
-        "report": c.plan.report,
-    });
-    if let (Some(out), Ok(serde_json::Value::Object(figures))) =
-        (out.as_object_mut(), serde_json::to_value(report))
-    {
-        out.extend(figures);
+fn settings(args: &Quantize, options: Options) -> Result<QuantizeSettings, Error> {
+    let unknown = || Error::refused(format!("there is no method {:?}", args.method), "");
+    let mut settings = QuantizeSettings::new(Method::from_name(&args.method).ok_or_else(unknown)?);
+    if args.encoder == "reference" {
+        settings.encoder = Encoder::Reference;
     }
-    out
+    if args.domain == "activations" {
+        settings.domain = Domain::Activations;
+    }
+    settings.select.clone_from(&args.select);
+    settings.exclude.clone_from(&args.exclude);
+    settings.overrides.clone_from(&args.overrides);
+    settings.min_bytes = args.min_bytes;
+    settings.clip = args.clip;
+    if let Some(path) = &args.importance {
+        settings.importance = Some(Importance::new(&weighbridge::open(path)?)?);
+    }
+    settings.calibration = match &args.calibrate_with {
+        Some(file) => Calibration::Texts(lines(file)?),
+        None if args.no_calibrate => Calibration::Never,
+        None => Calibration::Automatic,
+    };
+    settings.product =
+        ProductSettings { subquantizers: args.subquantizers, bits: args.bits, seed: args.seed };
+    settings.options = options;
+    Ok(settings)
 }
 
-/// What writing would ask for.
-fn needs(c: &Conversion, args: &Quantize) -> Option<&'static str> {
-    let loses = !c.plan.report.losses.is_empty() && !args.allow_loss;
-    (args.report_only && loses).then_some("--allow-loss")
+/// The texts of a file, one a line.
+fn lines(path: &Path) -> Result<Vec<String>, Error> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+    let lines: Vec<_> =
+        text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
+    if lines.is_empty() {
+        let what = format!("{:?} has no lines of text", path.display().to_string());
+        return Err(Error::refused(what, "--calibrate-with takes a file with a text a line"));
+    }
+    Ok(lines)
 }
 
-fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
+/// Where the file goes; a name that belongs to another format is refused.
+fn output(args: &Quantize, format: &Format, formats: &Formats) -> Result<Output, Error> {
+    let (id, extension) = (format.info().id, format.info().extensions.first().unwrap_or(&""));
+    let Some(path) = &args.output else {
+        return Ok(Output::new(format!("out.{extension}")));
+    };
+    let named = formats.target(&path.to_string_lossy(), None);
+    if named.is_ok_and(|f| f.info().id != id) {
+        let what = format!("{} writes {id}, not {:?}", args.method, path.display().to_string());
+        return Err(Error::refused(what, format!("name the output something.{extension}")));
+    }
+    Ok(Output::new(path).overwrite(args.force))
+}
+
+fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>) -> String {
+    let conversion = &outcome.conversion;
     let mut out = String::new();
-    for path in c.paths().iter().filter(|_| !args.report_only) {
-        out.push_str(&format!("wrote {}\n", styled(BOLD, safe(&path.display().to_string()))));
+    for file in conversion.files.iter().filter(|_| conversion.written) {
+        let name = safe(&file.file.display().to_string());
+        out.push_str(&format!("wrote {}\n", styled(BOLD, name)));
     }
     out.push_str(&format!(
         "  size     {} of tensors become {}, {:.2} bits a quantized weight\n",
@@ -108,11 +155,11 @@ fn text(c: &Conversion, report: &QuantizeReport, args: &Quantize) -> String {
     }
     // Quantized and kept tensors are listed below.
     let quantized: HashSet<_> = report.tensors.iter().map(|t| t.name.as_str()).collect();
-    let mut others = c.plan.report.clone();
+    let mut others = conversion.report.clone();
     others.kept = 0;
     others.changed.retain(|c| !quantized.contains(c.tensor.as_str()));
-    out.push_str(&super::convert::outcome(&others));
-    if let Some(needed) = needs(c, args) {
+    out.push_str(&report_text(&others));
+    if let Some(needed) = needs {
         out.push_str(&format!("  {} {needed}\n", styled(YELLOW, "needs   ")));
     }
     out.push_str(&kept(report));
@@ -146,8 +193,9 @@ fn kept(report: &QuantizeReport) -> String {
 }
 
 /// The tensors with their errors, the worst first, each with a bar.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn chart(report: &QuantizeReport) -> String {
-    const WIDTH: f64 = 24.0;
+    const EIGHTHS: f64 = 24.0 * 8.0;
     let worst = report.tensors.first().map_or(0.0, |t| t.loss.relative_rmse);
     let mut table = Table::new(&[
         "tensor",
@@ -169,28 +217,8 @@ fn chart(report: &QuantizeReport) -> String {
             general(t.loss.max_error),
             format!("{:.6}", t.loss.cosine),
             t.loss.snr_db.map_or(String::new(), |db| format!("{db:.1}")),
-            bar(share * WIDTH),
+            bar((share * EIGHTHS).round() as usize),
         ]);
     }
     table.render()
-}
-
-/// A bar of so many characters, in eighths.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn bar(length: f64) -> String {
-    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (length * 8.0).round() as usize;
-    "█".repeat(eighths / 8) + PARTS[eighths % 8]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_have_their_length() {
-        assert_eq!(bar(0.0), "");
-        assert_eq!(bar(1.5), "█▌");
-        assert_eq!(bar(3.0), "███");
-    }
 }

@@ -128,11 +128,8 @@ fn text_of(mut line: Vec<u8>, number: u64) -> Result<String, Error> {
     for end in [b'\n', b'\r'] {
         line.pop_if(|last| *last == end);
     }
-    String::from_utf8(line).map_err(|_| Error::Unrecognised {
-        file: "standard input".to_owned(),
-        what: format!("line {number} is not UTF-8"),
-        hint: String::new(),
-    })
+    let bad = |_| Error::unrecognised("standard input", format!("line {number} is not UTF-8"), "");
+    String::from_utf8(line).map_err(bad)
 }
 
 /// The next line and those behind it that are there already, up to one that can't be read; `None`

@@ -1,48 +1,53 @@
 //! `weighbridge select`: some words of a file.
 
-use super::convert::{as_json, text};
+use super::convert::{dtype, read_words};
+use super::output::carry_out;
 use crate::args::Select;
-use crate::progress::with_bar;
-use crate::render::{YELLOW, safe, styled};
+use crate::render::{GREEN, YELLOW, safe, styled};
+use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::words::{Selection, parse_words, read_words, select};
-use weighbridge::{Error, Options};
+use weighbridge::words::{Selected, parse_words, select};
+use weighbridge::{Advice, Conversion, Edit, Error, Formats, Input, Options, Output};
 
 /// Words that are named of those that were not found.
 const NAMED: usize = 5;
 
-pub(super) fn run(args: &Select, options: Options) -> Result<ExitCode, Error> {
-    let words = if args.words == Path::new("-") {
-        let (name, mut bytes) = ("standard input", Vec::new());
-        let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|e| Error::io(Path::new(name), e))?;
-        parse_words(&bytes, name)?
-    } else {
-        read_words(&args.words)?
-    };
-    let selection = Selection {
-        to: args.to.clone(),
-        ignore_unknown: args.ignore_unknown,
-        options,
-        allow_loss: args.allow_loss,
-        force: args.force,
-    };
-    let (conversion, unknown) = select(&args.file, &words, &args.output, &selection)?;
-    if !args.dry_run {
-        let (total, label) = (conversion.plan.size(), args.output.display().to_string());
-        with_bar(total, &safe(&label), |progress| conversion.write(progress))?;
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    conversion: &'a Conversion,
+    words: u64,
+    unknown: &'a [String],
+}
+
+pub(super) fn run(args: &Select, options: &Options) -> Result<ExitCode, Error> {
+    let words = wanted(&args.words)?;
+    let formats = Formats::builtin();
+    let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
+    let container = formats.open(&Input::open(&args.file)?, options)?;
+    formats.check_options(options, container.format, format)?;
+    let Selected { container, unknown, .. } = select(&container, &words)?;
+    if let Some(first) = unknown.first().filter(|_| !args.ignore_unknown) {
+        let what = format!("{} of {} words are not in the file", unknown.len(), words.len());
+        let advice = Advice::from(format!("the first is {first:?}"))
+            .and(Advice::set("ignore-unknown", "goes on without them"));
+        return Err(Error::refused(what, advice));
     }
-    let kept = conversion.container.word_matrix().map_or(0, |found| found.word_rows());
+    let mut edit = Edit::new();
+    edit.dtype = dtype(args.dtype.as_deref());
+    let container = edit.apply(container)?;
+    let plan = format.plan(&container, options)?.accept_losses(args.allow_loss);
+    let output = Output::new(&args.output).overwrite(args.force);
+    let outcome = carry_out(&plan, &output, args.dry_run)?;
+    let kept = container.word_matrix().map_or(0, |found| found.word_rows());
     if args.json {
-        let mut object = as_json(&conversion, args.dry_run);
-        object["words"] = kept.into();
-        object["unknown"] = unknown.into();
-        return super::print_json(&object);
+        let conversion = &outcome.conversion;
+        return super::print_json(&Line { conversion, words: kept, unknown: &unknown });
     }
-    let mut out = text(&conversion, args.dry_run);
-    out.push_str(&format!("  {} {kept}\n", styled(crate::render::GREEN, "words   ")));
+    let mut out = outcome.text();
+    out.push_str(&format!("  {} {kept}\n", styled(GREEN, "words   ")));
     if !unknown.is_empty() {
         let mut named: Vec<_> = unknown.iter().take(NAMED).map(|w| format!("{w:?}")).collect();
         if unknown.len() > NAMED {
@@ -52,4 +57,15 @@ pub(super) fn run(args: &Select, options: Options) -> Result<ExitCode, Error> {
         out.push_str(&format!("  {} {}\n", styled(YELLOW, "unknown "), safe(&line)));
     }
     super::print(&out)
+}
+
+/// The words to keep: those of a file, or of standard input.
+fn wanted(path: &Path) -> Result<Vec<String>, Error> {
+    if path != Path::new("-") {
+        return read_words(path);
+    }
+    let (name, mut bytes) = ("standard input", Vec::new());
+    let read = std::io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|e| Error::io(Path::new(name), e))?;
+    parse_words(&bytes, name)
 }

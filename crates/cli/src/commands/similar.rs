@@ -32,7 +32,7 @@ struct Named<'a> {
 }
 
 pub(super) fn run(args: &Similar, options: &Options) -> Result<ExitCode, Error> {
-    let embeddings = Embeddings::open_with(&args.file, options)?;
+    let embeddings = super::open_words(&args.file, options)?;
     let together = together(args.k.min(embeddings.len()));
     ask(args.words.clone(), "one word a line", together, |words| {
         let questions = words.iter().map(|word| embeddings.question(word)).collect();
@@ -86,7 +86,7 @@ pub(super) fn in_json<'a>(
             Answer { text: line(Outcome { hits, error: None }), said: Said::Nothing }
         }
         Err(error) => {
-            let text = line(Outcome { hits: None, error: Some(error.to_string()) });
+            let text = line(Outcome { hits: None, error: Some(crate::hints::sentence(&error)) });
             Answer { text, said: Said::NotFound(None) }
         }
     }

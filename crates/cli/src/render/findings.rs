@@ -1,16 +1,36 @@
 //! Errors and findings.
 
 use super::{BOLD, DIM, GREEN, RED, YELLOW, safe, styled};
+use crate::hints;
 use anstream::eprintln;
+use std::ffi::OsString;
+use std::process::ExitCode;
 use weighbridge::{Error, Finding, Severity, Verdict};
 
-/// The exit code that stands for an error.
-pub(crate) fn exit_code(error: &Error) -> u8 {
-    match error {
-        Error::Refused { .. } | Error::Loss(_) => 2,
-        Error::Malformed { .. } | Error::Unrecognised { .. } => 3,
-        Error::Io { .. } => 4,
+/// Says why a command failed: as one object on standard output where JSON was asked for, else to
+/// standard error.
+pub(crate) fn failure(failed: &Error, json: bool) {
+    if !json {
+        return error(failed);
     }
+    let mut report = failed.report();
+    report.hint = hints::hint(&failed.advice());
+    // Whoever reads it has gone away, or there is nothing left to say it to.
+    let _ = crate::commands::print_line(&serde_json::json!({ "error": report }));
+}
+
+/// Says what is wrong with a command line, or prints the help that was asked for.
+pub(crate) fn usage(usage: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    let code = u8::try_from(usage.exit_code()).unwrap_or(2);
+    if usage.use_stderr() && arguments.iter().any(|a| a == "--json") {
+        let text = usage.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let object = serde_json::json!({"error": {"kind": "usage", "message": message}});
+        let _ = crate::commands::print_line(&object);
+    } else {
+        let _ = usage.print();
+    }
+    ExitCode::from(code)
 }
 
 /// Prints an error to standard error.
@@ -26,30 +46,19 @@ pub(crate) fn error(error: &Error) {
             line("file", &format!("{file}, bytes {:#x}..{:#x}  {}", f.start, f.end, f.field));
             line("expected", &f.expected);
             line("found", &f.found);
-            line("hint", &f.hint);
-        }
-        Error::Unrecognised { file, what, hint } => {
-            eprintln!("{}: {}", styled(RED, "error"), safe(&format!("{file}: {what}")));
-            line("hint", hint);
-        }
-        Error::Io { path, source } => {
-            eprintln!("{}: {}: {source}", styled(RED, "error"), safe(&path.display().to_string()));
-        }
-        Error::Refused { what, hint } => {
-            eprintln!("{}: {}", styled(RED, "error"), safe(what));
-            line("hint", hint);
         }
         Error::Loss(losses) => {
             eprintln!("{}: something would be lost", styled(RED, "error"));
             for loss in losses.iter().take(20) {
-                line("lost", &format!("{}: {}", loss.what, loss.why));
+                line("lost", &loss.to_string());
             }
             if losses.len() > 20 {
                 line("lost", &format!("and {} more", losses.len() - 20));
             }
-            line("hint", "--allow-loss goes on without it");
         }
+        other => eprintln!("{}: {}", styled(RED, "error"), safe(&other.message())),
     }
+    line("hint", &hints::hint(&error.advice()));
 }
 
 /// A finding in one line.
@@ -59,8 +68,9 @@ fn finding_line(f: &Finding) -> String {
         Severity::Warning => styled(YELLOW, format!("warning[{}]", f.rule)),
     };
     let mut line = format!("{label} bytes {:#x}..{:#x}: {}", f.start, f.end, safe(&f.message));
+    let hint = f.hint.to_string();
     for (key, text) in
-        [("in", &f.field), ("expected", &f.expected), ("found", &f.found), ("hint:", &f.hint)]
+        [("in", &f.field), ("expected", &f.expected), ("found", &f.found), ("hint:", &hint)]
     {
         if !text.is_empty() {
             line.push_str(&format!("; {} {}", styled(DIM, key), safe(text)));

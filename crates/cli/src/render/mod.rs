@@ -7,10 +7,10 @@ mod table;
 mod tensors;
 
 pub(crate) use declarations::declarations;
-pub(crate) use findings::{error, exit_code, verdict};
+pub(crate) use findings::{error, failure, usage, verdict};
 pub(crate) use number::{general, grouped, size};
 pub(crate) use table::Table;
-pub(crate) use tensors::{overview, region_map};
+pub(crate) use tensors::{bar, overview, region_map};
 
 use anstyle::{AnsiColor, Style};
 

@@ -66,7 +66,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
     if let Some(r) = &container.records {
         out.push_str(&title(&format!("records ({})", grouped(r.count()))));
         for item in r.items().iter().take(3) {
-            out.push_str(&format!("  {}\n", safe(item.get())));
+            out.push_str(&format!("  {}\n", safe(item)));
         }
     }
     out
@@ -122,7 +122,7 @@ fn statistics(s: &Stats) -> String {
 }
 
 /// A bar of so many eighths of a character.
-fn bar(eighths: usize) -> String {
+pub(crate) fn bar(eighths: usize) -> String {
     let parts = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     format!("{}{}", "█".repeat(eighths / 8), parts[eighths % 8])
 }

@@ -2,7 +2,7 @@
 
 use super::tensors::Tensors;
 use crate::kernels::matrix::Activation;
-use weighbridge_format::{Container, Error};
+use weighbridge_format::{Advice, Container, Error};
 
 /// The largest width of a layer.
 const LARGEST: usize = 1 << 16;
@@ -51,7 +51,9 @@ impl Config {
             "relu" => Activation::Relu,
             other => {
                 let what = format!("the activation \"{other}\" is not known");
-                return Err(Error::refused(what, "gelu, gelu_new and relu are"));
+                let name =
+                    format!("activation {}", container.text("hidden_act").unwrap_or_default());
+                return Err(Error::unsupported(name, what, "gelu, gelu_new and relu are"));
             }
         };
         // A layer that the metadata counts and the file lacks is missed by its name while loading.
@@ -93,7 +95,7 @@ fn usual_heads(hidden: usize) -> Result<usize, Error> {
         1024 => Ok(16),
         _ => Err(Error::refused(
             "the file does not say how many attention heads the model has",
-            "`convert --set num_attention_heads=N` adds it",
+            Advice::set_to("set", "num_attention_heads=N", "adds it"),
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! The tensors of a model by the names that BERT gives them.
 
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Tensor};
+use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 
 /// Models with a head on top have their encoder under a name of its own.
 const PREFIXES: [&str; 4] = ["", "bert.", "model.", "0.auto_model."];
@@ -84,7 +84,7 @@ impl<'a> Tensors<'a> {
 /// Sums would lose them on the way, and vectors be wrong without a sign of it.
 pub(super) fn no_numbers(name: &str) -> Error {
     let what = format!("tensor {name} has values that are infinite or no numbers");
-    Error::refused(what, "`inspect --stats` counts them")
+    Error::refused(what, Advice::See(Listing::Statistics))
 }
 
 /// The names that share most with a name, by their parts between dots.

@@ -1,7 +1,7 @@
 //! What the products of a model are fed with: quantizing weights well takes knowing that.
 
 use super::{Encoder, batches};
-use weighbridge_format::Error;
+use weighbridge_format::{Advice, Error, Listing};
 
 impl Encoder {
     /// The names of the weights of each product, in the order in which they are computed. Weights of
@@ -38,8 +38,8 @@ impl Encoder {
             None => run(),
         }
         if odd {
-            let what = "the texts lead to values inside the model that are no numbers";
-            return Err(Error::refused(what, "`verify` finds weights that are no numbers"));
+            let what = "the texts lead to NaN or infinite values inside the model";
+            return Err(Error::refused(what, Advice::See(Listing::Findings)));
         }
         Ok(())
     }

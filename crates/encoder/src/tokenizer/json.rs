@@ -249,7 +249,7 @@ fn need<T>(value: Option<T>, name: &str) -> Result<T, Error> {
 
 fn unsupported(what: &str, supported: &str) -> Error {
     let what = format!("{FILE} has {what}; only {supported} as in BERT is supported");
-    Error::refused(what, "")
+    Error::unsupported(FILE, what, "")
 }
 
 fn unreadable(error: &dyn fmt::Display) -> Error {

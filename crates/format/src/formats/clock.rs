@@ -1,6 +1,6 @@
 //! The time a file is made, which can be pinned.
 
-use crate::{Error, Options};
+use crate::{Advice, Error, Options};
 
 /// `--created-at`, else `SOURCE_DATE_EPOCH`, else now; as ISO 8601 in UTC.
 pub(super) fn created_at(options: &Options) -> Result<String, Error> {
@@ -9,8 +9,8 @@ pub(super) fn created_at(options: &Options) -> Result<String, Error> {
             Ok(text.to_owned())
         } else {
             Err(Error::refused(
-                format!("--created-at takes a time, not {text:?}"),
-                "write it as 2025-01-16T12:00:00Z",
+                format!("the option created-at takes a time, not {text:?}"),
+                Advice::set_to("created-at", "2025-01-16T12:00:00Z", "is how it is written"),
             ))
         };
     }

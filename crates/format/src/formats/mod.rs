@@ -1,7 +1,8 @@
-//! The formats: one trait, one table.
+//! The formats: one description each, one table.
 //!
-//! Adding a format is a folder here, one line in [`table`], and a sample in the test kit. Probing,
-//! help texts, the conversion matrix and the generic tests derive from what it says of itself.
+//! Adding a format is a folder here and one line in [`BUILTIN`]. Probing, help texts, the conversion
+//! matrix and the generic tests derive from what it says of itself. Formats of others are added
+//! with [`Formats::with`].
 
 mod clock;
 mod embd;
@@ -9,47 +10,132 @@ mod fasttext;
 mod finalfusion;
 mod floret;
 mod hf;
+pub mod jsonl;
 mod mcf;
 mod npy;
 mod oinf;
 mod rows;
 mod safetensors;
+mod table;
 mod text;
 mod values;
 mod word2vec;
 mod wordlist;
 
-use crate::model::{Container, Holds, Plan, Report};
-use crate::source::{Input, mistaken};
+pub use table::{Formats, Reading};
+
+use crate::model::{Container, Holds, Plan, Report, RowLayout, SubwordVectors};
+use crate::source::Input;
 use crate::wire::{Finding, Findings, Rule};
 use crate::{Error, OptionSpec, Options};
 use clock::created_at;
 
 /// All that is to be said about a format, in one place.
+///
+/// Descriptions are made in constants: [`FormatInfo::new`], and then what differs is set.
+///
+/// ```
+/// use weighbridge_format::FormatInfo;
+///
+/// const INFO: FormatInfo = {
+///     let mut info = FormatInfo::new("toy", "Toy format");
+///     info.extensions = &["toy"];
+///     info
+/// };
+/// assert_eq!(INFO.id, "toy");
+/// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct FormatInfo {
     /// The id used in options and reports.
     pub id: &'static str,
+    /// Its name for people.
     pub name: &'static str,
+    /// One line about it.
     pub summary: &'static str,
+    /// Extensions of its files, without the dot, in lower case.
     pub extensions: &'static [&'static str],
     /// The bytes that every file begins with, where there are such.
     pub magic: &'static [u8],
-    pub writes: bool,
     /// A folder of files rather than a file.
     pub is_folder: bool,
     /// Files say nowhere how long they are: one that was cut behind a line is a shorter one.
     pub open_ended: bool,
+    /// What it can hold.
     pub holds: Holds,
+    /// Options that change how it is read or written.
     pub options: &'static [OptionSpec],
+    /// Its numbered rules.
     pub rules: &'static [Rule],
-    /// Its text form is the declarations of the OINF specification rather than a table.
+    /// Its text form is a list of declarations rather than a table.
     pub declarations: bool,
+    /// Rows are vectors of unit length.
+    pub unit_rows: bool,
+    /// What quantizing writes into it, if it does.
+    pub quantized: Option<QuantizedContent>,
+    /// How rows are stored one behind the other before their number is known, if they can be.
+    pub row_layout: Option<RowLayout>,
+    /// How the vector of an unknown word comes out of its parts.
+    pub subword_vectors: SubwordVectors,
+    /// A variant of the format that has no place for metadata where the usual one does, by name.
+    pub no_metadata: fn(&Container) -> Option<&'static str>,
+}
+
+/// What quantizing writes into a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QuantizedContent {
+    /// The weights of a model, with a scale for each tensor or block.
+    Weights,
+    /// Rows of unit length as integers.
+    UnitRows,
+    /// Word vectors as codes of their parts.
+    Words,
+}
+
+impl FormatInfo {
+    /// A format that holds nothing yet: what it has more is set afterwards.
+    pub const fn new(id: &'static str, name: &'static str) -> FormatInfo {
+        FormatInfo {
+            id,
+            name,
+            summary: "",
+            extensions: &[],
+            magic: b"",
+            is_folder: false,
+            open_ended: false,
+            holds: Holds::NOTHING,
+            options: &[],
+            rules: &[],
+            declarations: false,
+            unit_rows: false,
+            quantized: None,
+            row_layout: None,
+            subword_vectors: SubwordVectors::Unit,
+            no_metadata: |_| None,
+        }
+    }
+
+    /// Whether it declares an option.
+    pub fn has_option(&self, name: &str) -> bool {
+        self.options.iter().any(|option| option.name == name)
+    }
+
+    /// Whether an input's name ends with one of its extensions.
+    pub fn fits_name(&self, input: &Input) -> bool {
+        !input.is_folder && self.extensions.contains(&input.extension().as_str())
+    }
+
+    /// A file of rows, with a record for each where there are such, and nothing else.
+    pub fn is_of_rows(&self) -> bool {
+        self.holds.records && self.holds.single
+    }
 }
 
 /// How surely an input is of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sureness {
+    /// It is not.
     No,
     /// Only the name says so.
     Name,
@@ -62,7 +148,9 @@ pub enum Sureness {
 /// Why reading stopped: a broken rule that makes the rest unreadable, or another failure.
 #[derive(Debug)]
 pub enum Stop {
+    /// A rule of the format is broken.
     Broken(Box<Finding>),
+    /// Something else went wrong.
     Failed(Error),
 }
 
@@ -84,147 +172,151 @@ impl From<Error> for Stop {
     }
 }
 
-pub trait Format: Sync {
-    fn info(&self) -> &'static FormatInfo;
+/// Looks at the first bytes and the name; content beats the name.
+pub type Probe = fn(&Input, &FormatInfo) -> Sureness;
+/// Parses the structure. Broken rules that leave the rest readable go into the findings; the first
+/// that does not is returned.
+pub type Read = fn(&Input, &Options, &mut Findings) -> Result<Container, Stop>;
+/// The rules that need the data: checksums, value ranges, padding.
+pub type Check = fn(&Container, &Input, &mut Findings);
+/// Fixes every byte of the files to be written and lists every loss, of a container without what
+/// the format has no idea of.
+pub type LayOut = fn(&Container, &Options, &FormatInfo) -> Result<Plan, Error>;
 
-    /// Looks at the first bytes and the name; content beats the name.
-    fn probe(&self, input: &Input) -> Sureness {
-        let info = self.info();
-        if !info.magic.is_empty() && input.source.bytes().starts_with(info.magic) {
-            Sureness::Magic
-        } else if !input.is_folder && info.extensions.contains(&input.extension().as_str()) {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
+/// A format: its description and what reads and writes it.
+///
+/// ```
+/// use weighbridge_format::{Container, Error, Format, FormatInfo, Options};
+/// use weighbridge_format::model::{FilePlan, Piece, Plan, Report};
+///
+/// fn lay_out(container: &Container, _: &Options, _: &FormatInfo) -> Result<Plan, Error> {
+///     let mut file = FilePlan::default();
+///     file.push(Piece::Bytes(format!("{} tensors", container.tensors.len()).into_bytes()));
+///     Ok(Plan::single(file, Report::new()))
+/// }
+///
+/// static COUNT: Format = {
+///     let mut format = Format::new(FormatInfo::new("count", "a count"));
+///     format.lay_out = Some(lay_out);
+///     format
+/// };
+/// let plan = COUNT.plan(&Container::default(), &Options::default())?;
+/// assert_eq!(plan.to_bytes()?, b"0 tensors");
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Format {
+    /// Its description.
+    pub info: FormatInfo,
+    /// Tells its files from others; by magic and name unless something else is set.
+    pub probe: Probe,
+    /// Reads it, if it can be read.
+    pub read: Option<Read>,
+    /// Checks what needs the data.
+    pub check: Check,
+    /// Lays out its files, if it can be written.
+    pub lay_out: Option<LayOut>,
+}
+
+impl Format {
+    /// A format that is neither read nor written yet.
+    pub const fn new(info: FormatInfo) -> Format {
+        Format { info, probe: by_magic_or_name, read: None, check: |_, _, _| {}, lay_out: None }
     }
 
-    /// Parses the structure. Broken rules that leave the rest readable go into `findings`; the
-    /// first that does not is returned.
-    fn read(
-        &self,
-        input: &Input,
-        options: &Options,
-        findings: &mut Findings,
-    ) -> Result<Container, Stop>;
+    /// Its description.
+    pub const fn info(&self) -> &FormatInfo {
+        &self.info
+    }
 
-    /// The rules that need the data: checksums, value ranges, padding.
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings);
+    /// Whether it can be read.
+    pub const fn reads(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Whether it can be written.
+    pub const fn writes(&self) -> bool {
+        self.lay_out.is_some()
+    }
 
     /// Fixes every byte of the files to be written and lists every loss.
-    fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        let mut report = Report::default();
-        let container = container.narrowed_to(self.info(), &mut report);
-        let mut plan = self.lay_out(&container, options)?;
-        plan.report.losses.splice(0..0, report.losses);
-        plan.report.ignored.extend(report.ignored);
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the format can't be written, and whatever it refuses to hold.
+    pub fn plan(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
+        let Some(lay_out) = self.lay_out else {
+            let message = format!("{} can be read and not written", self.info.name);
+            return Err(Error::unsupported(self.info.id, message, ""));
+        };
+        let mut narrowing = Report::default();
+        let narrowed = container.narrowed_to(&self.info, &mut narrowing);
+        let mut plan = lay_out(&narrowed, options, &self.info)?;
+        plan.report.prepend(narrowing);
+        (plan.from, plan.to) = (container.format, self.info.id);
         Ok(plan)
     }
-
-    /// The same, of a container without what the format has no idea of.
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error>;
 }
 
-/// Every format.
-pub fn table() -> &'static [&'static dyn Format] {
-    &[
-        &embd::Embd,
-        &fasttext::FastText,
-        &finalfusion::Finalfusion,
-        &floret::Floret,
-        &mcf::Mcf,
-        &npy::Npy,
-        &oinf::Oinf,
-        &rows::Kind::I8,
-        &rows::Kind::F32,
-        &safetensors::Safetensors,
-        &text::Kind::Counted,
-        &text::Kind::Glove,
-        &word2vec::Word2Vec,
-        &hf::HuggingFace,
-    ]
-}
-
-/// The format with this id.
-pub fn find(id: &str) -> Option<&'static dyn Format> {
-    table().iter().copied().find(|f| f.info().id == id)
-}
-
-/// Finds the format of an input, or says what the input is instead.
-pub fn detect(input: &Input) -> Result<&'static dyn Format, Error> {
-    let best = table().iter().copied().map(|f| (f.probe(input), f)).max_by_key(|(s, _)| *s);
-    let mistake = || mistaken::recognise(input.source.bytes()).filter(|_| !input.is_folder);
-    match best {
-        Some((Sureness::Magic | Sureness::Content, format)) => Ok(format),
-        Some((Sureness::Name, format)) if mistake().is_none() => Ok(format),
-        _ => {
-            let (what, hint) = mistake().unwrap_or(if input.is_folder {
-                (
-                    "a folder that is no model directory",
-                    "a model directory has a config.json and a model.safetensors",
-                )
-            } else {
-                (
-                    "not a file of any known format",
-                    "`weighbridge formats` lists the known ones; --from names one",
-                )
-            });
-            Err(Error::Unrecognised {
-                file: input.name.clone(),
-                what: format!("this is {what}"),
-                hint: hint.to_owned(),
-            })
-        }
+/// The magic is sure; without one the name tells.
+pub fn by_magic_or_name(input: &Input, info: &FormatInfo) -> Sureness {
+    if !info.magic.is_empty() && input.source.bytes().starts_with(info.magic) {
+        Sureness::Magic
+    } else if info.fits_name(input) {
+        Sureness::Name
+    } else {
+        Sureness::No
     }
 }
 
-/// Detects the format (or takes the one that the option `from` names) and parses the structure. All
-/// broken rules are in the findings; the container is there unless one of them made it unreadable.
-pub fn read(
-    input: &Input,
-    options: &Options,
-) -> Result<(&'static dyn Format, Option<Container>, Findings), Error> {
-    let format = match options.get("from") {
-        Some(id) => find(id).ok_or_else(|| {
-            Error::refused(format!("there is no format {id:?}"), "see `weighbridge formats`")
-        })?,
-        None => detect(input)?,
-    };
-    let mut findings = Findings::default();
-    let container = match format.read(input, options, &mut findings) {
-        Ok(container) => Some(container),
-        Err(Stop::Broken(finding)) => {
-            findings.push(*finding);
-            None
-        }
-        Err(Stop::Failed(error)) => return Err(error),
-    };
-    Ok((format, container, findings))
-}
-
-/// Opens an input; a broken structural rule is an error.
-pub fn open(input: &Input, options: &Options) -> Result<Container, Error> {
-    let (_, container, findings) = read(input, options)?;
-    match (findings.first_error(), container) {
-        (None, Some(container)) => Ok(container),
-        (Some(finding), _) => Err(Error::malformed(&input.name, finding.clone())),
-        (None, None) => Err(Error::Unrecognised {
-            file: input.name.clone(),
-            what: "it can't be read".to_owned(),
-            hint: String::new(),
-        }),
+/// As sure as the content makes it, else as the name does.
+fn by_content_or_name(looks_right: bool, input: &Input, info: &FormatInfo) -> Sureness {
+    match (looks_right, info.fits_name(input)) {
+        (true, _) => Sureness::Content,
+        (false, true) => Sureness::Name,
+        (false, false) => Sureness::No,
     }
 }
 
-/// Checks every rule of the format; with `quick`, those of the structure only.
-pub fn check(
-    input: &Input,
-    options: &Options,
-    quick: bool,
-) -> Result<(&'static dyn Format, Findings), Error> {
-    let (format, container, mut findings) = read(input, options)?;
-    if let Some(container) = container.filter(|_| !quick) {
-        format.check(&container, input, &mut findings);
+/// Every format that comes with the library.
+static BUILTIN: [&Format; 15] = [
+    &embd::FORMAT,
+    &fasttext::FORMAT,
+    &finalfusion::FORMAT,
+    &floret::FORMAT,
+    &mcf::FORMAT,
+    &npy::FORMAT,
+    &oinf::FORMAT,
+    &rows::I8,
+    &rows::F32,
+    &safetensors::FORMAT,
+    &text::COUNTED,
+    &text::GLOVE,
+    &word2vec::FORMAT,
+    &jsonl::FORMAT,
+    &hf::FORMAT,
+];
+
+/// The table's functions by themselves, for the tests of the formats.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::{Format, Formats};
+    use crate::wire::Findings;
+    use crate::{Container, Error, Input, Options};
+
+    pub(crate) fn find(id: &str) -> Option<&'static Format> {
+        Formats::builtin().find(id)
     }
-    Ok((format, findings))
+
+    pub(crate) fn open(input: &Input, options: &Options) -> Result<Container, Error> {
+        Formats::builtin().open(input, options)
+    }
+
+    pub(crate) fn check(
+        input: &Input,
+        options: &Options,
+        quick: bool,
+    ) -> Result<(&'static Format, Findings), Error> {
+        Formats::builtin().check(input, options, quick)
+    }
 }

@@ -11,7 +11,9 @@ use weighbridge_codec::block::{self, BLOCK, Layout, Method, Row, Rows};
 /// which are scales and shares with the padding between them.
 #[derive(Clone, Debug)]
 pub struct Blockwise {
+    /// How many bits codes have, and how scales are stored.
     pub method: Method,
+    /// Scales and shares, with the padding between them.
     pub scales: View,
 }
 
@@ -115,8 +117,11 @@ fn exact_code(value: f32, scale: f32, method: Method) -> Option<u8> {
 /// Values `col..col + len` of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPart {
+    /// The row.
     pub row: u64,
+    /// Its first column.
     pub col: u64,
+    /// How many columns.
     pub len: usize,
 }
 

@@ -1,69 +1,93 @@
 //! The container: everything a file holds, as views into its bytes.
 
-use super::{Records, Subwords, Tensor, Value, Vocabulary};
+use super::{Dialect, Note, Records, Report, Subject, Subwords, Tensor, Value, Vocabulary};
 use crate::source::View;
 use crate::wire::Regions;
-
-/// Facts of a format that mean something to that format only (a version, the place of a block),
-/// kept so that it can write the same bytes again.
-pub type Dialect = serde_json::Map<String, serde_json::Value>;
+use weighbridge_codec::DType;
 
 /// The format a container had before it travelled through another one.
 #[derive(Clone, Debug)]
 pub struct Origin {
+    /// Id of the format.
     pub format: String,
+    /// Which of its layouts or versions it was.
     pub layout: String,
+    /// Its own facts.
     pub dialect: Dialect,
 }
 
 /// A file within the file, as it is.
 #[derive(Clone, Debug)]
 pub struct Attachment {
+    /// Its name, with `/` between folders.
     pub name: String,
+    /// Its bytes.
     pub data: View,
     /// The metadata and the vocabulary say the same, so that leaving it out loses nothing.
     pub described: bool,
 }
 
+/// Everything a file holds. Its tensors' bytes belong to views that can be cloned: they outlive it.
 #[derive(Clone, Debug, Default)]
 pub struct Container {
-    /// Id of the format it was read from.
+    /// Id of the format it was read from; empty if it came from no file.
     pub format: &'static str,
     /// Which of the format's layouts or versions was met.
     pub layout: String,
+    /// Facts that mean something to its format only.
     pub dialect: Dialect,
     /// Set when the file carries another format's content (safetensors as a hub).
     pub origin: Option<Origin>,
     /// Size of the main file.
     pub size: u64,
+    /// It is more than one file.
+    pub sharded: bool,
+    /// Values by key, in the order of the file.
     pub metadata: Vec<(String, Value)>,
+    /// Sizes by name.
     pub sizevars: Vec<(String, u64)>,
+    /// The tensors, in the order of the file.
     pub tensors: Vec<Tensor>,
+    /// The tokens or words.
     pub vocabulary: Option<Vocabulary>,
     /// How words that are not in the vocabulary are made of parts; the parts' rows stand behind the
     /// words' rows.
     pub subwords: Option<Subwords>,
+    /// Files within the file.
     pub attachments: Vec<Attachment>,
-    /// Files that are part of the source but say nothing about its content (a README).
-    pub ignored: Vec<String>,
+    /// What is part of the source but says nothing about its content (a README).
+    pub ignored: Vec<Subject>,
     /// What whoever converts the file should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+    /// A JSON object for each row.
     pub records: Option<Records>,
+    /// The type that real numbers shall be stored in from now on, if that was decided.
+    pub dtype: Option<DType>,
+    /// What every byte of the file is.
     pub regions: Regions,
 }
 
 /// Row count and width of a container that is a matrix of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowShape {
+    /// Rows.
     pub count: u64,
+    /// Values in a row.
     pub dim: u64,
 }
 
 impl Container {
+    /// Starts a container that comes from no file.
+    pub fn builder() -> super::ContainerBuilder {
+        super::ContainerBuilder::default()
+    }
+
+    /// A text of the metadata.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(k, _)| k == key).and_then(|(_, v)| v.as_text())
     }
 
+    /// A tensor by name.
     pub fn tensor(&self, name: &str) -> Option<&Tensor> {
         self.tensors.iter().find(|t| t.name == name)
     }
@@ -103,5 +127,31 @@ impl Container {
             [t] if t.shape.len() == 2 => Some(RowShape { count: t.shape[0], dim: t.shape[1] }),
             _ => None,
         }
+    }
+
+    /// Takes out a vocabulary with one word for each row where there are no records: formats of rows
+    /// write the words as records.
+    pub(crate) fn take_row_words(&mut self, report: &mut Report) -> Option<Vocabulary> {
+        let rows = self.rows()?.count;
+        if self.records.is_some() {
+            return None;
+        }
+        let words = self.vocabulary.take_if(|v| v.len() as u64 == rows)?;
+        words.lose_special(report);
+        Some(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bindings share containers between threads, and keep arrays when the container is gone.
+    #[test]
+    fn containers_are_shared_between_threads() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<Container>();
+        is_shared::<View>();
+        is_shared::<Tensor>();
     }
 }

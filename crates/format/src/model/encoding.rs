@@ -8,6 +8,7 @@ use weighbridge_codec::{DType, convert, element};
 
 /// A tensor's encoding: knows its size, and how to come to f32 values and back.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Encoding {
     /// The values themselves.
     Plain(DType),
@@ -22,18 +23,33 @@ pub enum Encoding {
 /// Integer codes and the rule that makes values of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaled {
+    /// The type of the codes.
     pub codes: DType,
+    /// How they become values.
     pub scaling: Scaling,
 }
 
+/// How codes become values.
 #[derive(Clone, Debug)]
 pub enum Scaling {
     /// `value = code / divisor`. Not the same as a scale of `1 / divisor` in the last bit.
     Divisor(f32),
     /// `value = scale * (code - zero_point)`, with one scale, or one for each index of an axis.
-    Affine { axis: Option<usize>, scales: Vec<f32>, zero_points: Option<Vec<i32>> },
-    /// `value = scale * (code - zero)`, with a zero point that is no whole number.
-    Offset { scale: f32, zero: f32 },
+    Affine {
+        /// The axis that the scales belong to; none if there is one scale.
+        axis: Option<usize>,
+        /// The scales.
+        scales: Vec<f32>,
+        /// As many zero points, where there are any.
+        zero_points: Option<Vec<i32>>,
+    },
+    /// `value = scale * (code - zero)`, with a zero point that is not a whole number.
+    Offset {
+        /// The scale.
+        scale: f32,
+        /// The zero point.
+        zero: f32,
+    },
 }
 
 impl Scaling {
@@ -134,6 +150,7 @@ impl Encoding {
             && zero_points.as_ref().is_none_or(|z| z.len() == scales.len())
     }
 
+    /// Its name in reports: `f32`, `i8:scaled`, `q8`.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Encoding::Plain(dtype) => dtype.name().into(),

@@ -1,8 +1,8 @@
 //! Fitting a container into a format: what stays, what is stored differently, what is lost.
 
-use super::{BLOCK, Changed, Container, Encoding, Report, Scaled, Tensor};
+use super::{BLOCK, Changed, Container, Encoding, Loss, Report, Scaled, Subject, Tensor};
 use crate::wire::to_len;
-use crate::{Error, Options};
+use crate::{Advice, Error};
 use weighbridge_codec::DType;
 use weighbridge_codec::convert::{self, Change};
 
@@ -13,12 +13,15 @@ pub enum Keeps {
     Typed,
     /// As text only.
     Text,
+    /// None of it.
     Nothing,
 }
 
 /// What a format can hold. The conversion matrix, the help and the table of formats derive from it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Holds {
+    /// Plain element types.
     pub dtypes: &'static [DType],
     /// Integers with a scale: which.
     pub scaled: fn(&Scaled) -> bool,
@@ -32,14 +35,19 @@ pub struct Holds {
     pub empty: bool,
     /// Exactly one tensor.
     pub single: bool,
+    /// How much of the metadata.
     pub metadata: Keeps,
+    /// Size variables.
     pub sizevars: bool,
+    /// Tokens or words.
     pub vocabulary: bool,
     /// How unknown words are made of parts, with the parts' rows.
     pub subwords: bool,
+    /// Files within the file.
     pub attachments: bool,
     /// Tensors that are declared without data: of which encodings.
     pub declared: fn(&Encoding) -> bool,
+    /// A record for each row.
     pub records: bool,
 }
 
@@ -76,16 +84,22 @@ impl Holds {
 /// How one tensor of a container is stored in the target.
 #[derive(Clone, Debug)]
 pub struct Placement {
+    /// Its number in the container.
     pub tensor: usize,
+    /// How it is stored.
     pub encoding: Encoding,
+    /// The size of its data then.
     pub bytes: u64,
 }
 
 /// Lists what a format can't hold of everything but the tensors, and places the tensors.
+///
+/// # Errors
+/// [`Error::Refused`] if the format holds one tensor and there are others, or it can't hold the type
+/// that was asked for.
 pub fn fit(
     container: &Container,
     holds: &Holds,
-    options: &Options,
     report: &mut Report,
 ) -> Result<Vec<Placement>, Error> {
     report.ignored.extend(container.ignored.iter().cloned());
@@ -94,61 +108,59 @@ pub fn fit(
         match holds.metadata {
             Keeps::Typed => {}
             Keeps::Text if value.as_text().is_some() => {}
-            Keeps::Text if value.to_plain_text().is_some() => report.lose(
-                format!("type of metadata {key:?}"),
-                format!("{} is kept as text", value.type_name()),
-            ),
-            _ => report.lose(format!("metadata {key:?}"), "the format has no place for it"),
+            Keeps::Text if value.to_plain_text().is_some() => {
+                let subject = Subject::Metadata(key.clone());
+                report.losses.push(Loss::as_text(subject, &value.type_name()));
+            }
+            _ => report.lose(Subject::Metadata(key.clone()), "the format has no place for it"),
         }
     }
     if !holds.sizevars {
         for (name, value) in &container.sizevars {
-            report.lose(format!("size variable {name} := {value}"), "the format has none");
+            report.lose(Subject::SizeVariable(name.clone(), *value), "the format has none");
         }
     }
     if let Some(v) = container.vocabulary.as_ref().filter(|_| !holds.vocabulary) {
-        report.lose(format!("vocabulary of {} tokens", v.len()), "the format has none");
+        report.lose(Subject::Vocabulary(v.len() as u64), "the format has none");
     }
     for a in container.attachments.iter().filter(|_| !holds.attachments) {
         // What the metadata says as well is lost only where the metadata is lost too.
         if a.described && holds.metadata != Keeps::Nothing {
-            report.ignored.push(a.name.clone());
+            report.ignored.push(Subject::File(a.name.clone()));
         } else {
-            report.lose(format!("attachment {:?}", a.name), "the format has none");
+            report.lose(Subject::Attachment(a.name.clone()), "the format has none");
         }
     }
     if let Some(r) = container.records.as_ref().filter(|_| !holds.records) {
-        report.lose(format!("{} row records", r.count()), "the format has none");
+        report.lose(Subject::Records(r.count()), "the format has none");
     }
     if holds.single && container.tensors.len() != 1 {
         return Err(Error::refused(
             format!("the format holds exactly one tensor, this has {}", container.tensors.len()),
-            "choose one with --select",
+            Advice::set("select", "chooses one"),
         ));
     }
-    place(container, holds, options, report)
+    place(container, holds, report)
 }
 
 /// Chooses the encoding of every tensor.
+///
+/// # Errors
+/// [`Error::Refused`] if the format can't hold the type that was asked for.
 pub fn place(
     container: &Container,
     holds: &Holds,
-    options: &Options,
     report: &mut Report,
 ) -> Result<Vec<Placement>, Error> {
-    let asked = match options.get("dtype") {
-        None => None,
-        Some(name) => {
-            let held = DType::from_name(name).filter(|d| holds.dtypes.contains(d));
-            let why =
-                || Error::refused(format!("the format can't hold {name}"), "leave out --dtype");
-            Some(held.ok_or_else(why)?)
-        }
-    };
+    let asked = container.dtype;
+    if let Some(dtype) = asked.filter(|d| !holds.dtypes.contains(d)) {
+        let advice = Advice::LeaveOut { option: "dtype" };
+        return Err(Error::refused(format!("the format can't hold {dtype}"), advice));
+    }
     let mut placements = Vec::with_capacity(container.tensors.len());
     for (index, tensor) in container.tensors.iter().enumerate() {
         if let Some(why) = misfit(tensor, holds) {
-            report.lose(format!("tensor {:?}", tensor.name), why);
+            report.lose(Subject::Tensor(tensor.name.clone()), why);
             continue;
         }
         let choice = if tensor.has_data() {
@@ -161,18 +173,15 @@ pub fn place(
         };
         let Some((encoding, change)) = choice else {
             let why = format!("the format has no type for {}", tensor.encoding.name());
-            report.lose(format!("tensor {:?}", tensor.name), why);
+            report.lose(Subject::Tensor(tensor.name.clone()), why);
             continue;
         };
         lose_change(tensor, &encoding, change, report);
         if encoding == tensor.encoding {
             report.kept += 1;
         } else if tensor.has_data() {
-            report.changed.push(Changed {
-                tensor: tensor.name.clone(),
-                from: tensor.encoding.name().into_owned(),
-                to: encoding.name().into_owned(),
-            });
+            let (from, to) = (tensor.encoding.name(), encoding.name());
+            report.changed.push(Changed::new(&tensor.name, from, to));
         }
         let bytes = if tensor.has_data() { encoding.byte_len(&tensor.shape) } else { Some(0) };
         let bytes =
@@ -197,17 +206,9 @@ fn lose_change(tensor: &Tensor, encoding: &Encoding, change: Change, report: &mu
     if change.changed == 0 {
         return;
     }
-    report.lose(
-        format!("precision of tensor {:?}", tensor.name),
-        format!(
-            "{} to {}: {} of {} values change, by {:.3e} at most",
-            tensor.encoding.name(),
-            encoding.name(),
-            change.changed,
-            tensor.count(),
-            change.largest
-        ),
-    );
+    let (from, to) = (tensor.encoding.name(), encoding.name());
+    let Change { changed, largest } = change;
+    report.losses.push(Loss::rounded(&tensor.name, from, to, changed, tensor.count(), largest));
 }
 
 fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {

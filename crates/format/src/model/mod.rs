@@ -1,7 +1,10 @@
 //! What every file becomes, whatever its format was.
 
+mod append;
 mod blockwise;
+mod builder;
 mod container;
+mod dialect;
 mod encoding;
 mod fit;
 mod plan;
@@ -16,19 +19,23 @@ mod value;
 mod vocabulary;
 mod words;
 
+pub use append::{EncodeRows, RowBlock, RowFigures, RowLayout};
 pub use blockwise::{Blockwise, RowPart, row_parts};
-pub use container::{Attachment, Container, Dialect, Origin, RowShape};
+pub use builder::ContainerBuilder;
+pub use container::{Attachment, Container, Origin, RowShape};
+pub use dialect::Dialect;
 pub use encoding::{Encoding, Scaled, Scaling};
 pub use fit::{Holds, Keeps, Placement, fit, lose_precision, measure, place};
 pub use plan::{FilePlan, Piece, Plan, Produce};
 pub use product::Product;
-pub use records::Records;
-pub use report::{Changed, Loss, Report};
+pub use records::{BadRecords, Records};
+pub use report::{Changed, Loss, LossKind, Note, NoteKind, Report, Rounding, Subject};
 pub use rows::norm;
 pub use shared::SharedData;
-pub use subwords::{BadNgram, Ngrams, SubwordKind, Subwords};
+pub use subwords::{BadNgram, Ngrams, SubwordKind, SubwordVectors, Subwords};
 pub use tensor::{Arrangement, BLOCK, Blocks, Data, RowSource, Target, Tensor};
-pub use value::{Array, Value, scalar_json};
+pub(crate) use value::quoted;
+pub use value::{Array, Value};
 pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};
 pub(crate) use words::lose_others;
 pub use words::{MATRIX, NORMS, WORD_TABLE, WordMatrix};

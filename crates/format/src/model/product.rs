@@ -74,6 +74,7 @@ impl Product {
         self.book.get_or_init(make).as_ref()
     }
 
+    /// Its name in reports.
     pub fn name(&self) -> &'static str {
         if self.projection.is_some() { "opq" } else { "pq" }
     }

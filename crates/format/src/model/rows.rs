@@ -44,7 +44,7 @@ impl Tensor {
     }
 
     /// Each row is so many whole bytes that mean the same wherever they stand.
-    fn has_own_rows(&self) -> bool {
+    pub(super) fn has_own_rows(&self) -> bool {
         let whole_bytes = self.encoding.stored().bits().is_multiple_of(8);
         match &self.encoding {
             Encoding::Plain(_) => whole_bytes,
@@ -128,7 +128,7 @@ impl Tensor {
 
     fn computed(&self, rows: Computed) -> Tensor {
         let (encoding, shape) = (Encoding::Plain(DType::F32), self.shape.clone());
-        Tensor::new(self.name.clone(), encoding, shape, Data::Rows(Arc::new(rows)))
+        Tensor::with_data(self.name.clone(), encoding, shape, Data::Rows(Arc::new(rows)))
     }
 }
 
@@ -201,7 +201,7 @@ mod tests {
     fn matrix() -> Tensor {
         let values = [3f32, 4.0, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0];
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        Tensor::stored("m", Encoding::Plain(DType::F32), vec![4, 2], View::owned(bytes))
+        Tensor::unchecked("m", Encoding::Plain(DType::F32), vec![4, 2], View::owned(bytes))
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
         ] {
             let bytes = encoding.byte_len(&[5, 6]).unwrap();
             let bytes = (0..bytes).map(|i| u8::try_from(i % 50).unwrap()).collect();
-            let tensor = Tensor::stored("m", encoding, vec![5, 6], View::owned(bytes));
+            let tensor = Tensor::unchecked("m", encoding, vec![5, 6], View::owned(bytes));
             let all = tensor.values_f32(0, 30);
             let picked = tensor.pick_rows(vec![4, 0, 2]).values_f32(0, 18);
             let name = tensor.encoding.name();
@@ -253,7 +253,7 @@ mod tests {
         let values = [3e38f32, 3e38, 1.0, f32::INFINITY, f32::NAN, 0.0, 1e-45, 0.0];
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let encoding = Encoding::Plain(DType::F32);
-        let tensor = Tensor::stored("m", encoding, vec![4, 2], View::owned(bytes));
+        let tensor = Tensor::unchecked("m", encoding, vec![4, 2], View::owned(bytes));
         let (unit, lengths) = tensor.unit_rows(4);
         assert_eq!(lengths, [1.0; 4]);
         let same =
@@ -267,7 +267,8 @@ mod tests {
         assert_eq!(lengths, [5.0, 0.0, 1.0]);
         assert_eq!(unit.values_f32(0, 8), [0.6, 0.8, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0]);
         let bytes = lengths.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let norms = Tensor::stored("n", Encoding::Plain(DType::F32), vec![3], View::owned(bytes));
+        let norms =
+            Tensor::unchecked("n", Encoding::Plain(DType::F32), vec![3], View::owned(bytes));
         assert_eq!(unit.scale_rows(&norms).values_f32(0, 8), matrix().values_f32(0, 8));
     }
 }

@@ -25,6 +25,7 @@ impl<'a> SharedData<'a> {
         self.placed.get(&view.span())?.iter().find(same).map(|(_, _, offset)| *offset)
     }
 
+    /// Notes where the data of a tensor was placed.
     pub fn place(&mut self, tensor: &'a Tensor, encoding: &Encoding, offset: u64) {
         if let Some(view) = tensor.view() {
             let list = self.placed.entry(view.span()).or_default();

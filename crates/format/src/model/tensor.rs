@@ -1,6 +1,7 @@
 //! A named array and access to its values in bounded blocks.
 
 use super::{Dialect, Encoding, Produce};
+use crate::Error;
 use crate::source::View;
 use crate::wire::{numel, to_len};
 use rayon::prelude::*;
@@ -15,11 +16,16 @@ pub const BLOCK: usize = 64 * 1024;
 /// Fewer bytes are collected sooner than other threads wake up.
 const WORTH_SHARING: usize = 64 * 1024;
 
+/// A named array. Cloning is cheap: the data is shared.
 #[derive(Clone, Debug)]
 pub struct Tensor {
+    /// Its name.
     pub name: String,
+    /// Its dimensions, the outermost first; none for a single value.
     pub shape: Vec<u64>,
+    /// How its values are stored.
     pub encoding: Encoding,
+    /// Its bytes, or where they come from.
     pub data: Data,
     /// The encoding it had before it was widened to travel; the values fit it exactly.
     pub origin: Option<Encoding>,
@@ -32,16 +38,20 @@ pub struct Tensor {
 /// An encoding that was chosen for a tensor, and what makes the data in it out of the tensor's own.
 #[derive(Clone, Debug)]
 pub struct Target {
+    /// The encoding.
     pub encoding: Encoding,
+    /// What makes the data.
     pub data: Arc<dyn Produce>,
     /// The bounds that values were clamped to.
     pub bounds: (f32, f32),
 }
 
+/// The bytes of a tensor.
 #[derive(Clone, Debug)]
 pub enum Data {
     /// Type and shape only ("uninitialized" in OINF).
     Declared,
+    /// Bytes that lie together.
     Stored(View, Arrangement),
     /// Rows of a matrix that do not lie one behind the other.
     Rows(Arc<dyn RowSource>),
@@ -57,23 +67,79 @@ pub trait RowSource: Debug + Send + Sync {
 /// How elements are laid out, where that differs from row-major little-endian.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
+    /// The most significant byte first.
     pub big_endian: bool,
     /// First index fastest.
     pub column_major: bool,
 }
 
 impl Tensor {
-    /// A row-major little-endian tensor. The view must have the size that encoding and shape need.
+    /// A row-major little-endian tensor over the bytes of a view.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the view does not have the size that encoding and shape need, or there
+    /// is not a scale for every channel.
     pub fn stored(
         name: impl Into<String>,
         encoding: Encoding,
         shape: Vec<u64>,
         view: View,
-    ) -> Tensor {
-        Tensor::new(name, encoding, shape, Data::Stored(view, Arrangement::default()))
+    ) -> Result<Tensor, Error> {
+        let name = name.into();
+        let needed = encoding.byte_len(&shape).filter(|_| encoding.fits(&shape));
+        if needed != Some(view.len() as u64) {
+            let needed = needed.map_or("impossible".to_owned(), |n| format!("{n} bytes"));
+            let message = format!(
+                "tensor {name:?} has {} bytes, and {} of shape {shape:?} is {needed}",
+                view.len(),
+                encoding.name()
+            );
+            return Err(Error::refused(message, ""));
+        }
+        Ok(Tensor::unchecked(name, encoding, shape, view))
     }
 
-    pub fn new(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>, data: Data) -> Tensor {
+    /// A tensor with a type and a shape, and no values.
+    pub fn declared(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>) -> Tensor {
+        Tensor::with_data(name, encoding, shape, Data::Declared)
+    }
+
+    /// A matrix whose rows are made when they are asked for.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the shape is not that of a matrix, or rows do not have bytes of their
+    /// own in the encoding.
+    pub fn from_rows(
+        name: impl Into<String>,
+        encoding: Encoding,
+        shape: [u64; 2],
+        rows: Arc<dyn RowSource>,
+    ) -> Result<Tensor, Error> {
+        let tensor = Tensor::with_data(name, encoding, shape.to_vec(), Data::Rows(rows));
+        if tensor.encoding.byte_len(&tensor.shape).is_none() || !tensor.has_own_rows() {
+            let message = format!("{} of {shape:?} has no rows of bytes", tensor.encoding.name());
+            return Err(Error::refused(message, ""));
+        }
+        Ok(tensor)
+    }
+
+    /// The same as [`Tensor::stored`], of sizes that a reader has checked.
+    pub(crate) fn unchecked(
+        name: impl Into<String>,
+        encoding: Encoding,
+        shape: Vec<u64>,
+        view: View,
+    ) -> Tensor {
+        Tensor::with_data(name, encoding, shape, Data::Stored(view, Arrangement::default()))
+    }
+
+    /// A tensor with data of any kind, whose sizes were checked.
+    pub(crate) fn with_data(
+        name: impl Into<String>,
+        encoding: Encoding,
+        shape: Vec<u64>,
+        data: Data,
+    ) -> Tensor {
         let (origin, target, dialect) = (None, None, Dialect::new());
         Tensor { name: name.into(), shape, encoding, data, origin, target, dialect }
     }
@@ -306,7 +372,7 @@ mod tests {
         let stored: Vec<u8> = [0u16, 3, 1, 4, 2, 5].iter().flat_map(|v| v.to_be_bytes()).collect();
         let arrangement = Arrangement { big_endian: true, column_major: true };
         let data = Data::Stored(View::owned(stored), arrangement);
-        let tensor = Tensor::new("x", Encoding::Plain(DType::U16), vec![2, 3], data);
+        let tensor = Tensor::with_data("x", Encoding::Plain(DType::U16), vec![2, 3], data);
         let mut values = Vec::new();
         tensor.for_each_block(|b| values.extend_from_slice(b));
         assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
@@ -324,7 +390,7 @@ mod tests {
     #[test]
     fn packed_values_from_any_place() {
         let bytes = View::owned(vec![0b1110_0100; 8]);
-        let tensor = Tensor::stored("x", Encoding::Plain(DType::U2), vec![32], bytes);
+        let tensor = Tensor::unchecked("x", Encoding::Plain(DType::U2), vec![32], bytes);
         for start in 0..20 {
             let expected: Vec<f32> = (start..start + 5).map(|i| (i % 4) as f32).collect();
             assert_eq!(tensor.values_f32(start, 5), expected);

@@ -2,31 +2,42 @@
 
 use crate::source::View;
 use crate::wire::numel;
+use serde::{Serialize, Serializer};
 use weighbridge_codec::{DType, Scalar, element};
 
+/// A value of the metadata.
 #[derive(Clone, Debug)]
 pub enum Value {
+    /// A text.
     Text(String),
+    /// True or false.
     Bool(bool),
     /// A number of an element type, as its stored bits.
     Number(DType, u64),
     /// `count` flags, eight to a byte, LSB first.
     Bits {
+        /// How many.
         count: u32,
+        /// The bytes that they stand in.
         bytes: View,
     },
+    /// A small array.
     Array(Array),
 }
 
 /// A small array in the metadata.
 #[derive(Clone, Debug)]
 pub struct Array {
+    /// The type of its elements.
     pub dtype: DType,
+    /// Its dimensions.
     pub shape: Vec<u64>,
+    /// Its bytes, little-endian, in row-major order.
     pub data: View,
 }
 
 impl Value {
+    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -77,8 +88,7 @@ impl Value {
         }
     }
 
-    /// As JSON for people and scripts. Long arrays are given by type and shape only.
-    pub fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         const MOST: u64 = 64;
         match self {
             Value::Text(text) => text.as_str().into(),
@@ -99,10 +109,12 @@ impl Value {
 }
 
 impl Array {
+    /// How many elements.
     pub fn count(&self) -> usize {
         numel(&self.shape).map_or(0, crate::wire::to_len)
     }
 
+    /// An element by its index, row by row.
     pub fn scalar(&self, index: usize) -> Scalar {
         element::read(self.dtype, &self.data, index)
     }
@@ -136,8 +148,20 @@ fn scalar_text(value: Scalar) -> String {
     }
 }
 
+/// A JSON string; serde_json escapes exactly what Python does.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// As JSON for people and scripts. Long arrays are given by type and shape only.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
 /// A value as JSON, exactly. JSON has no NaN and no infinity: they become texts.
-pub fn scalar_json(value: Scalar) -> serde_json::Value {
+fn scalar_json(value: Scalar) -> serde_json::Value {
     match value {
         Scalar::Int(v) => v.into(),
         Scalar::UInt(v) => v.into(),

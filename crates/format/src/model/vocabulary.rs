@@ -1,6 +1,6 @@
 //! A vocabulary: tokens by number, and the special ones by name.
 
-use super::Report;
+use super::{Report, Subject};
 use crate::source::View;
 use crate::wire::to_len;
 use std::borrow::Cow;
@@ -58,17 +58,35 @@ impl Prefix {
 /// Why entries are no vocabulary, and where (counted from the first entry).
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadEntry {
-    CutShort { token: usize, at: usize },
-    NotUtf8 { token: usize, at: usize },
+    /// It ends before its last byte.
+    CutShort {
+        /// Its number.
+        token: usize,
+        /// Where it begins.
+        at: usize,
+    },
+    /// It is not UTF-8.
+    NotUtf8 {
+        /// Its number.
+        token: usize,
+        /// The first bad byte.
+        at: usize,
+    },
 }
 
 impl Vocabulary {
     /// Entries with 16-bit lengths. Returns the vocabulary and how many bytes its entries take.
+    ///
+    /// # Errors
+    /// Where an entry is cut short or not UTF-8.
     pub fn with_u16_lengths(view: &View, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
         Self::walk(view, Prefix::U16, count)
     }
 
     /// Entries with 32-bit lengths.
+    ///
+    /// # Errors
+    /// Where an entry is cut short or not UTF-8.
     pub fn with_u32_lengths(view: &View, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
         Self::walk(view, Prefix::U32, count)
     }
@@ -109,6 +127,7 @@ impl Vocabulary {
         Ok((Vocabulary::new(entries, prefix, count), at))
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -120,6 +139,7 @@ impl Vocabulary {
             && self.tokens().eq(other.tokens())
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -134,6 +154,7 @@ impl Vocabulary {
         (self.prefix == Prefix::U32).then_some(&self.entries)
     }
 
+    /// The token with this number.
     pub fn token(&self, id: usize) -> Option<Cow<'_, str>> {
         self.starts().get(id).map(|&at| String::from_utf8_lossy(self.raw(at).0))
     }
@@ -190,10 +211,11 @@ impl Vocabulary {
             text.is_some() && self.token(to_len((*id).into())).as_deref() == text
         };
         if !self.special.iter().all(known) {
-            report.lose("the special tokens of the vocabulary", "only the words are kept");
+            report.lose(Subject::SpecialTokens, "only the words are kept");
         }
     }
 
+    /// The number of a special token, by its name.
     pub fn special(&self, name: &str) -> Option<u32> {
         self.special.iter().find(|(n, _)| n == name).map(|(_, id)| *id)
     }

@@ -5,7 +5,7 @@
 //! format needs to write the same bytes again stands beside them in tensors named `<format>/…`;
 //! the others leave that out unasked.
 
-use super::{Container, Loss, Report, Subwords, Tensor, Vocabulary, lose_precision};
+use super::{Container, Report, Subject, Subwords, Tensor, Vocabulary, lose_precision};
 use crate::{Error, FormatInfo};
 use std::borrow::Cow;
 use weighbridge_codec::DType;
@@ -20,18 +20,23 @@ pub const WORD_TABLE: &str = "embeddings.word_embeddings.weight";
 /// What of a container is word embeddings.
 #[derive(Clone, Debug)]
 pub struct WordMatrix<'a> {
+    /// The matrix.
     pub matrix: &'a Tensor,
+    /// The lengths that the words' rows had, where they are known.
     pub norms: Option<&'a Tensor>,
     /// The words of the first rows, where they have any.
     pub words: Option<Cow<'a, Vocabulary>>,
+    /// How unknown words are made of parts.
     pub subwords: Option<&'a Subwords>,
 }
 
 impl WordMatrix<'_> {
+    /// Values in a row.
     pub fn dim(&self) -> u64 {
         self.matrix.shape.get(1).copied().unwrap_or(0)
     }
 
+    /// All rows.
     pub fn rows(&self) -> u64 {
         self.matrix.shape.first().copied().unwrap_or(0)
     }
@@ -53,6 +58,9 @@ impl WordMatrix<'_> {
 impl Container {
     /// The word embeddings: the matrix with as many rows as there are words and subwords, or the
     /// only matrix if there are no words.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is not one such matrix.
     pub fn word_matrix(&self) -> Result<WordMatrix<'_>, Error> {
         let words = match &self.vocabulary {
             Some(vocabulary) => Some(Cow::Borrowed(vocabulary)),
@@ -94,9 +102,8 @@ impl Container {
             word: Cow<'a, str>,
         }
         let items = self.records.as_ref().filter(|r| r.count() > 0)?.items();
-        let word = |item: &&serde_json::value::RawValue| {
-            serde_json::from_str::<Record>(item.get()).ok().map(|r| r.word.into_owned())
-        };
+        let word =
+            |item: &&str| serde_json::from_str::<Record>(item).ok().map(|r| r.word.into_owned());
         let words: Option<Vec<String>> = items.iter().map(word).collect();
         Some(Vocabulary::from_tokens(words?.iter().map(String::as_str)))
     }
@@ -104,8 +111,8 @@ impl Container {
     /// Forgets the records if all that they say is the words.
     pub(crate) fn drop_word_records(&mut self) {
         type Members<'a> = std::collections::HashMap<Cow<'a, str>, serde::de::IgnoredAny>;
-        let alone = |item: &&serde_json::value::RawValue| {
-            let members = serde_json::from_str::<Members>(item.get());
+        let alone = |item: &&str| {
+            let members = serde_json::from_str::<Members>(item);
             members.is_ok_and(|m| m.len() == 1 && m.contains_key("word"))
         };
         if self.records.as_ref().is_some_and(|r| r.items().iter().all(alone)) {
@@ -134,7 +141,7 @@ impl Container {
         let mut changed = matrix.clone();
         if let Some(subwords) = subwords.filter(|_| cut) {
             report.lose(
-                format!("subwords with {} rows", subwords.rows()),
+                Subject::Subwords(subwords.rows()),
                 "the format has no place for how unknown words are made of parts",
             );
             narrowed.subwords = None;
@@ -144,9 +151,9 @@ impl Container {
         }
         let lengths = narrowed.tensors.iter().find(|t| t.name == NORMS).cloned();
         if let (Some(lengths), true) = (lengths.filter(|_| norms.is_some()), holds.single) {
-            // Files of rows have unit vectors, other arrays the original ones.
-            if holds.records {
-                report.lose("the lengths of the rows", "the format holds unit vectors");
+            // Files that are expected to have unit vectors take them as they are, others the original ones.
+            if format.has_option("normalize") {
+                report.lose(Subject::RowLengths, "the format holds unit vectors");
             } else {
                 lose_precision(&changed, report);
                 changed = changed.scale_rows(&lengths);
@@ -165,12 +172,12 @@ impl Container {
     }
 
     /// Removes the tensors that only the format of the source needs, and names them.
-    fn drop_private(&mut self) -> Vec<String> {
+    fn drop_private(&mut self) -> Vec<Subject> {
         let tensors = std::mem::take(&mut self.tensors);
         let (private, kept): (Vec<_>, _) =
             tensors.into_iter().partition(|t| self.is_private(&t.name));
         self.tensors = kept;
-        private.into_iter().map(|t| format!("tensor {:?}", t.name)).collect()
+        private.into_iter().map(|t| Subject::Tensor(t.name)).collect()
     }
 
     /// Whether only the format that the content came from needs a tensor.
@@ -186,10 +193,10 @@ pub(crate) fn lose_others(container: &Container, taken: &WordMatrix, report: &mu
         let used = std::ptr::eq(tensor, taken.matrix)
             || taken.norms.is_some_and(|norms| std::ptr::eq(tensor, norms));
         if container.is_private(&tensor.name) {
-            report.ignored.push(format!("tensor {:?}", tensor.name));
+            report.ignored.push(Subject::Tensor(tensor.name.clone()));
         } else if !used {
-            let why = "the format holds one matrix with a word for each row".to_owned();
-            report.losses.push(Loss { what: format!("tensor {:?}", tensor.name), why });
+            let subject = Subject::Tensor(tensor.name.clone());
+            report.lose(subject, "the format holds one matrix with a word for each row");
         }
     }
 }

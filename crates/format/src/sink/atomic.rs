@@ -4,13 +4,12 @@
 //! together are all written and synced before the first is renamed, and renames are undone when a
 //! later one fails.
 
-use super::Progress;
 use super::blocks::WholeBlocks;
 use super::execute::execute;
 use super::folder::write_folder;
-use crate::Error;
-use crate::model::{FilePlan, Plan};
+use crate::model::{FilePlan, Piece, Plan};
 use crate::source::Unfinished;
+use crate::{Error, Progress, Stage};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,19 +17,53 @@ use std::path::{Path, PathBuf};
 /// The file system operations that writing needs; tests put one in between that fails.
 pub trait FileSystem {
     /// Creates a new file; it is an error if it exists.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>>;
+    /// Opens an existing file to write over its beginning.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    fn modify(&self, path: &Path) -> io::Result<Box<dyn OutFile>>;
     /// Gives a file a second name.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file another name, in the place of what had it.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes a new folder; it is an error if it exists.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes sure that the names in a folder are on the disk.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
+/// A file that is being written.
 pub trait OutFile: Write {
+    /// Makes sure that its bytes are on the disk.
+    ///
+    /// # Errors
+    /// As the system reports them.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -41,6 +74,10 @@ pub struct RealFiles;
 impl FileSystem for RealFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
         Ok(Box::new(File::options().write(true).create_new(true).open(path)?))
+    }
+
+    fn modify(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
+        Ok(Box::new(File::options().write(true).open(path)?))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -76,13 +113,17 @@ impl OutFile for File {
 }
 
 /// Writes all files of a plan, the main one to `target`; a planned folder as `target`, which must
-/// not exist unless it is empty.
+/// not exist unless it is empty. Nothing is asked: see [`Plan::write`].
+///
+/// # Errors
+/// Failures of reading and writing, and [`Error::Cancelled`].
 pub fn write(
     plan: &Plan,
     target: &Path,
     files: &dyn FileSystem,
-    progress: Progress,
+    progress: &mut Progress,
 ) -> Result<(), Error> {
+    progress.begin(Stage::Writing, plan.size())?;
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if plan.is_folder {
         return write_folder(plan, target, folder, files, progress);
@@ -90,12 +131,22 @@ pub fn write(
     let mut staged = Staged { files, list: Vec::new() };
     for file in &plan.files {
         let path = file.beside.as_ref().map_or_else(|| target.to_owned(), |name| folder.join(name));
-        let temp = temporary_beside(&path, "part");
-        let mut out = files.create(&temp).map_err(|e| Error::io(&temp, e))?;
-        let _unfinished = Unfinished::register(&temp);
-        staged.list.push(Stage { temp, path, backup: None, renamed: false, _unfinished });
+        let (temp, unfinished, out) = match &file.adopted {
+            // Whoever made it keeps it when something fails.
+            Some(made) => (made.clone(), None, None),
+            None => {
+                let temp = temporary_beside(&path, "part");
+                let out = files.create(&temp).map_err(|e| Error::io(&temp, e))?;
+                let unfinished = Unfinished::register(&temp);
+                (temp, Some(unfinished), Some(out))
+            }
+        };
+        staged.list.push(StagedFile { temp, path, backup: None, renamed: false, unfinished });
         let stage = &staged.list[staged.list.len() - 1];
-        fill(&mut *out, file, &stage.path, progress)?;
+        match out {
+            Some(mut out) => fill(&mut *out, file, &stage.path, progress)?,
+            None => complete(files, file, &stage.temp, progress)?,
+        }
         if let Ok(old) = std::fs::metadata(&stage.path) {
             // The new file is as readable as the old one was. Not worth failing for.
             let _ = std::fs::set_permissions(&stage.temp, old.permissions());
@@ -109,7 +160,7 @@ pub(super) fn fill(
     out: &mut dyn OutFile,
     file: &FilePlan,
     path: &Path,
-    progress: Progress,
+    progress: &mut Progress,
 ) -> Result<(), Error> {
     let mut blocks = WholeBlocks::new(&mut *out);
     execute(file, path, &mut blocks, progress)?;
@@ -117,20 +168,41 @@ pub(super) fn fill(
     out.sync().map_err(|e| Error::io(path, e))
 }
 
-struct Stage {
+/// Writes what is not yet in a file that has the rest of the planned bytes.
+fn complete(
+    files: &dyn FileSystem,
+    file: &FilePlan,
+    made: &Path,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    let io = |e| Error::io(made, e);
+    let size = std::fs::metadata(made).map_err(io)?.len();
+    if size != file.size {
+        let what = format!("{size} bytes where {} were planned", file.size);
+        return Err(io(io::Error::new(io::ErrorKind::InvalidData, what)));
+    }
+    let mut out = files.modify(made).map_err(io)?;
+    if let Some(Piece::Bytes(front)) = file.pieces.first() {
+        out.write_all(front).map_err(io)?;
+    }
+    out.sync().map_err(io)?;
+    progress.advance(size)
+}
+
+struct StagedFile {
     temp: PathBuf,
     path: PathBuf,
     /// A second name of the old file, kept until everything has succeeded.
     backup: Option<(PathBuf, Unfinished)>,
     renamed: bool,
-    /// Held until the end of the stage.
-    _unfinished: Unfinished,
+    /// Held until the end, of files that are removed when something fails.
+    unfinished: Option<Unfinished>,
 }
 
 /// Temporary files; what is still there when it is dropped is removed.
 struct Staged<'a> {
     files: &'a dyn FileSystem,
-    list: Vec<Stage>,
+    list: Vec<StagedFile>,
 }
 
 impl Staged<'_> {
@@ -175,7 +247,7 @@ impl Staged<'_> {
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
         for stage in &self.list {
-            if !stage.renamed {
+            if !stage.renamed && stage.unfinished.is_some() {
                 let _ = self.files.remove(&stage.temp);
             }
             if let Some((backup, _)) = &stage.backup {

@@ -1,12 +1,9 @@
 //! Streaming one planned file, with its checksums computed on the way.
 
-use crate::Error;
 use crate::model::{FilePlan, Piece, Plan, Produce};
+use crate::{Error, Progress, Stage};
 use std::io::Write;
 use std::path::Path;
-
-/// Told how many bytes were written since the last call.
-pub type Progress<'a> = &'a mut dyn FnMut(u64);
 
 /// Checksums of the pieces written so far; overlapping ranges are combined, not computed twice.
 #[derive(Default)]
@@ -29,12 +26,24 @@ impl Checksums {
     }
 }
 
+/// Writes a file by itself.
+pub(super) fn stream(
+    plan: &FilePlan,
+    path: &Path,
+    out: &mut dyn Write,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    progress.begin(Stage::Writing, plan.size)?;
+    execute(plan, path, out, progress)?;
+    out.flush().map_err(|e| Error::io(path, e))
+}
+
 /// Writes the pieces and checks each against its planned length.
 pub(super) fn execute(
     plan: &FilePlan,
     path: &Path,
     out: &mut dyn Write,
-    progress: Progress,
+    progress: &mut Progress,
 ) -> Result<(), Error> {
     const ZEROS: [u8; 4096] = [0; 4096];
     let checked = plan.pieces.iter().any(|p| matches!(p, Piece::Crc32 { .. }));
@@ -50,7 +59,7 @@ pub(super) fn execute(
                     crc.update(block);
                 }
                 out.write_all(block).map_err(|e| Error::io(path, e))?;
-                progress(block.len() as u64);
+                progress.advance(block.len() as u64)?;
             }
             written += bytes.len() as u64;
             Ok(())
@@ -95,7 +104,7 @@ fn produce_ahead(
         let producer = scope.spawn(move || {
             from.produce(&mut |bytes| {
                 // Nobody takes them any more when writing failed, which is said below.
-                let stopped = |_| Error::refused("writing stopped", "");
+                let stopped = |_| Error::Cancelled;
                 let mut parts = bytes.chunks(1 << 20);
                 parts.try_for_each(|part| ready.send(part.to_vec()).map_err(stopped))
             })
@@ -109,12 +118,15 @@ fn produce_ahead(
 /// A written file: its name when it is one beside the main file, and its bytes.
 pub type MemoryFile = (Option<String>, Vec<u8>);
 
-/// The planned files as bytes.
+/// The planned files as bytes, whatever is lost.
+///
+/// # Errors
+/// Failures of reading.
 pub fn to_memory(plan: &Plan) -> Result<Vec<MemoryFile>, Error> {
     let mut files = Vec::new();
     for file in &plan.files {
         let mut bytes = Vec::new();
-        execute(file, Path::new("memory"), &mut bytes, &mut |_| {})?;
+        execute(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
         files.push((file.beside.clone(), bytes));
     }
     Ok(files)
@@ -179,7 +191,8 @@ mod tests {
         let mut file = FilePlan::default();
         let from = std::sync::Arc::new(Counting(WORTH_A_THREAD));
         file.push(Piece::Stream { bytes: WORTH_A_THREAD, from });
-        let error = execute(&file, Path::new("x"), &mut Full(3 << 20), &mut |_| {}).unwrap_err();
+        let out = &mut Full(3 << 20);
+        let error = execute(&file, Path::new("x"), out, &mut Progress::none()).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
     }
 

@@ -1,10 +1,9 @@
 //! Writing a folder of files: all of it under another name first, then one rename.
 
-use super::Progress;
 use super::atomic::{FileSystem, fill, temporary_beside};
-use crate::Error;
 use crate::model::Plan;
 use crate::source::{Unfinished, is_inside};
+use crate::{Error, Progress};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ pub(super) fn write_folder(
     target: &Path,
     parent: &Path,
     files: &dyn FileSystem,
-    progress: Progress,
+    progress: &mut Progress,
 ) -> Result<(), Error> {
     let root = temporary_beside(target, "part");
     let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };

@@ -4,6 +4,8 @@ mod atomic;
 mod blocks;
 mod execute;
 mod folder;
+mod output;
 
 pub use atomic::{FileSystem, OutFile, RealFiles, write};
-pub use execute::{MemoryFile, Progress, to_memory};
+pub use execute::{MemoryFile, to_memory};
+pub use output::Output;

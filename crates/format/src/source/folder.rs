@@ -8,12 +8,20 @@ use std::path::{Component, Path, PathBuf};
 /// A folder that files can be opened in by relative name. Names come from files, so they are hostile:
 /// a name that leads out of the folder is refused.
 pub trait Folder: Debug + Send + Sync {
+    /// Opens a file by its relative name.
+    ///
+    /// # Errors
+    /// If there is none, it can't be read, or the name leads out of the folder.
     fn open(&self, name: &str) -> io::Result<Source>;
 
     /// All files, as relative paths with `/`, sorted; folders within are entered, but for a few that
     /// are listed themselves, with a `/` behind.
+    ///
+    /// # Errors
+    /// If the folder can't be read, or has more than a model directory would have.
     fn list(&self) -> io::Result<Vec<String>>;
 
+    /// Whether there is a file of this name.
     fn exists(&self, name: &str) -> bool {
         self.list().is_ok_and(|names| names.iter().any(|n| n == name))
     }
@@ -33,6 +41,7 @@ fn refuse(name: &str) -> io::Error {
     )
 }
 
+/// A folder of the file system.
 #[derive(Debug)]
 pub struct RealFolder {
     path: PathBuf,
@@ -46,6 +55,7 @@ impl RealFolder {
     /// What tools keep beside the files they fetched.
     const NOT_ENTERED: [&str; 2] = [".git", ".cache"];
 
+    /// The folder at a path.
     pub fn new(path: &Path) -> Self {
         RealFolder { path: path.to_owned() }
     }
@@ -113,6 +123,7 @@ pub struct MemoryFolder {
 }
 
 impl MemoryFolder {
+    /// A folder of these files, by relative name.
     pub fn new(files: Vec<(String, Vec<u8>)>) -> Self {
         let files = files.into_iter().map(|(n, b)| (n, Source::from_vec(b))).collect();
         MemoryFolder { files }

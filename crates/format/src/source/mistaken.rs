@@ -1,12 +1,14 @@
 //! What people really have when a file is not what its name says.
 
+use crate::Advice;
+
 /// Says what a file of no known format is, and what to do about it.
-pub fn recognise(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+pub fn recognise(bytes: &[u8]) -> Option<(&'static str, Advice)> {
     let head = &bytes[..bytes.len().min(1024)];
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).to_ascii_lowercase();
     let starts = |magic: &[u8]| head.starts_with(magic);
-    Some(if bytes.is_empty() {
+    let (what, advice) = if bytes.is_empty() {
         ("an empty file", "the download or copy never started; fetch it again")
     } else if text.starts_with("version https://git-lfs") {
         (
@@ -26,7 +28,7 @@ pub fn recognise(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     } else if starts(b"\x1f\x8b") {
         ("gzip-compressed data", "unpack it with `gunzip` first")
     } else if starts(b"GGUF") {
-        ("a GGUF model", "GGUF is not among the formats of `weighbridge formats`")
+        ("a GGUF model", "GGUF is not among the known formats")
     } else if starts(b"\x89HDF\r\n\x1a\n") {
         ("an HDF5 file", "save the weights as safetensors")
     } else if starts(b"\x80\x02")
@@ -45,7 +47,8 @@ pub fn recognise(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         )
     } else {
         return None;
-    })
+    };
+    Some((what, advice.into()))
 }
 
 #[cfg(test)]

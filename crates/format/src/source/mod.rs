@@ -29,14 +29,19 @@ enum Inner {
 
 impl Source {
     /// Maps a regular file; anything else (a pipe, say) is read whole.
+    ///
+    /// # Errors
+    /// If it can't be read, or is a device.
     pub fn open(path: &Path) -> std::io::Result<Source> {
         map::open(path)
     }
 
+    /// Bytes in memory.
     pub fn from_vec(bytes: Vec<u8>) -> Source {
         Source(Arc::new(Inner::Owned(bytes)))
     }
 
+    /// All bytes.
     pub fn bytes(&self) -> &[u8] {
         match &*self.0 {
             Inner::Mapped(map) => map,
@@ -44,10 +49,12 @@ impl Source {
         }
     }
 
+    /// How many bytes.
     pub fn len(&self) -> u64 {
         self.bytes().len() as u64
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.bytes().is_empty()
     }
@@ -111,14 +118,21 @@ impl Deref for View {
 pub struct Input {
     /// The name shown in messages; for a folder its own name.
     pub name: String,
+    /// The path as it was given; the name of what has no path.
+    pub path: String,
     /// Empty for a folder.
     pub source: Source,
+    /// The folder around the file, or the folder itself.
     pub folder: Box<dyn Folder>,
+    /// It is a folder rather than a file.
     pub is_folder: bool,
 }
 
 impl Input {
     /// Opens a file, or a folder as a whole.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none, [`Error::Io`] if it can't be read.
     pub fn open(path: &Path) -> Result<Input, Error> {
         let io = |e| Error::io(path, e);
         let meta = std::fs::metadata(path).map_err(io)?;
@@ -136,7 +150,8 @@ impl Input {
                 name,
             )
         };
-        Ok(Input { name, source, folder: Box::new(folder), is_folder })
+        let path = path.display().to_string();
+        Ok(Input { name, path, source, folder: Box::new(folder), is_folder })
     }
 
     /// A file that exists only in memory, with nothing beside it.
@@ -148,6 +163,7 @@ impl Input {
     pub fn in_memory(name: &str, bytes: Vec<u8>, beside: Vec<(String, Vec<u8>)>) -> Input {
         Input {
             name: name.to_owned(),
+            path: name.to_owned(),
             source: Source::from_vec(bytes),
             folder: Box::new(MemoryFolder::new(beside)),
             is_folder: false,

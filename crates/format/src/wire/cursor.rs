@@ -43,11 +43,15 @@ impl<'a> Cursor<'a> {
         self.base + self.at as u64
     }
 
+    /// Bytes up to the end.
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
     /// The next `n` bytes.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer.
     pub fn take(&mut self, n: u64, field: &str) -> Result<&'a [u8], Box<Finding>> {
         match usize::try_from(n).ok().filter(|&n| n <= self.remaining()) {
             Some(n) => {
@@ -78,23 +82,42 @@ impl<'a> Cursor<'a> {
         Ok(raw)
     }
 
+    /// A number of 8 bits.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer.
     pub fn u8(&mut self, field: &str) -> Result<u8, Box<Finding>> {
         self.array::<1>(field).map(|[b]| b)
     }
 
+    /// A number of 16 bits.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer.
     pub fn u16(&mut self, field: &str) -> Result<u16, Box<Finding>> {
         self.array(field).map(u16::from_le_bytes)
     }
 
+    /// A number of 32 bits.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer.
     pub fn u32(&mut self, field: &str) -> Result<u32, Box<Finding>> {
         self.array(field).map(u32::from_le_bytes)
     }
 
+    /// A number of 64 bits.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer.
     pub fn u64(&mut self, field: &str) -> Result<u64, Box<Finding>> {
         self.array(field).map(u64::from_le_bytes)
     }
 
     /// `n` numbers of 64 bits; collected only once their bytes are known to be there.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer.
     pub fn u64_list(&mut self, n: u32, field: &str) -> Result<Vec<u64>, Box<Finding>> {
         let raw = self.take(u64::from(n) * 8, field)?;
         let (words, _) = raw.as_chunks::<8>();
@@ -102,6 +125,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// UTF-8 text of `n` bytes.
+    ///
+    /// # Errors
+    /// The cursor's rule, if there are fewer; `rule`, if they are not UTF-8.
     pub fn text(&mut self, n: u64, field: &str, rule: Rule) -> Result<&'a str, Box<Finding>> {
         let start = self.position();
         let raw = self.take(n, field)?;

@@ -1,6 +1,7 @@
 //! Rules and findings: what is wrong with a file, as data.
 
 use super::Span;
+use crate::Advice;
 use serde::Serialize;
 
 /// How bad a broken rule is.
@@ -16,7 +17,9 @@ pub enum Severity {
 /// A numbered rule of a format; docs/formats has a line for each.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
+    /// Its number, such as `EMBD-07`.
     pub id: &'static str,
+    /// How bad it is when it is broken.
     pub severity: Severity,
     /// What is wrong when the rule is broken.
     pub title: &'static str,
@@ -34,46 +37,65 @@ impl Rule {
             message: self.title.to_owned(),
             expected: String::new(),
             found: String::new(),
-            hint: String::new(),
+            hint: Advice::None,
         }
     }
 }
 
 /// One broken rule in one place. Empty texts mean that there is nothing to say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
+    /// The rule's id.
     pub rule: &'static str,
+    /// How bad it is.
     pub severity: Severity,
+    /// The first byte that it is about.
     pub start: u64,
+    /// The byte behind the last.
     pub end: u64,
+    /// The field, tensor or file that it is about.
     pub field: String,
+    /// What is wrong.
     pub message: String,
+    /// What was expected.
     pub expected: String,
+    /// What was found.
     pub found: String,
-    pub hint: String,
+    /// What may be the cause, or what helps.
+    pub hint: Advice,
 }
 
 impl Finding {
+    /// What is said of a file that could not be looked at: no rule of a format is broken.
+    pub fn unreadable(rule: &'static str, message: impl Into<String>) -> Finding {
+        Rule { id: rule, severity: Severity::Error, title: "" }.at(0..0).message(message)
+    }
+
+    /// About a field, tensor or file.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = shorten(field.into());
         self
     }
 
+    /// With what was expected.
     #[must_use]
     pub fn expected(mut self, expected: impl ToString) -> Self {
         self.expected = shorten(expected.to_string());
         self
     }
 
+    /// With what was found.
     #[must_use]
     pub fn found(mut self, found: impl ToString) -> Self {
         self.found = shorten(found.to_string());
         self
     }
 
+    /// With what may be the cause, or what helps.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Advice>) -> Self {
         self.hint = hint.into();
         self
     }
@@ -107,6 +129,7 @@ pub struct Findings {
 impl Findings {
     const MOST: usize = 200;
 
+    /// Adds a finding.
     pub fn push(&mut self, finding: Finding) {
         self.errors |= finding.severity == Severity::Error;
         if self.list.len() < Self::MOST {
@@ -116,14 +139,17 @@ impl Findings {
         }
     }
 
+    /// Whether one of them is an error.
     pub fn has_errors(&self) -> bool {
         self.errors
     }
 
+    /// Whether there are none.
     pub fn is_clean(&self) -> bool {
         self.list.is_empty()
     }
 
+    /// Those that were kept.
     pub fn list(&self) -> &[Finding] {
         &self.list
     }
@@ -133,6 +159,7 @@ impl Findings {
         self.list.iter().find(|f| f.severity == Severity::Error)
     }
 
+    /// Those that were kept.
     pub fn into_list(self) -> Vec<Finding> {
         self.list
     }

@@ -21,9 +21,12 @@ pub enum What {
     Unknown,
 }
 
+/// Some bytes of a file with what they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
+    /// The bytes.
     pub span: Span,
+    /// What they are.
     pub what: What,
 }
 
@@ -34,12 +37,14 @@ pub struct Regions {
 }
 
 impl Regions {
+    /// Adds some bytes, unless there are none.
     pub fn add(&mut self, span: Span, what: What) {
         if span.start < span.end {
             self.list.push(Region { span, what });
         }
     }
 
+    /// All regions.
     pub fn list(&self) -> &[Region] {
         &self.list
     }
@@ -87,6 +92,7 @@ impl Regions {
         }
     }
 
+    /// Where something is.
     pub fn of(&self, what: What) -> impl Iterator<Item = Span> {
         self.list.iter().filter(move |r| r.what == what).map(|r| r.span.clone())
     }

@@ -1,18 +1,23 @@
 //! What was computed so far, on disk beside the output: a run that was ended in any way, even by
 //! force, goes on from there.
 //!
-//! * `OUT.partial`: the rows as f32 values;
+//! * `OUT.partial`: the rows, as the output will have them where its layout allows that, else as f32
+//!   values;
 //! * `OUT.partial.records`: a line with a JSON object for each row, written before the row;
-//! * `OUT.partial.json`: what the rows depend on. The journal exists when this file does;
-//! * `OUT.partial.document`: at the end, the records as one JSON document.
+//! * `OUT.partial.windows`: a line for each window, written after its rows: how many there are, the
+//!   bytes of their records, and what storing them changed;
+//! * `OUT.partial.json`: what the rows depend on. The journal exists when this file does.
 
-use super::texts::Row;
+use super::texts::TextRow;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use weighbridge_format::{Error, Source, View};
+use weighbridge_format::model::{Records, RowFigures, RowLayout};
+use weighbridge_format::source::Source;
+use weighbridge_format::{Advice, Error, View};
 
 /// What is lost at most when the machine fails, rather than the process.
 const SYNC_EVERY: Duration = Duration::from_secs(2);
@@ -20,19 +25,31 @@ const SYNC_EVERY: Duration = Duration::from_secs(2);
 /// What the rows depend on: names and values, for people too.
 pub(super) type Facts = serde_json::Map<String, serde_json::Value>;
 
+/// A window that is done.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Window {
+    /// Bytes of the records.
+    records: u64,
+    #[serde(flatten)]
+    figures: RowFigures,
+}
+
 #[derive(Debug)]
 pub(super) struct Journal {
     paths: Paths,
     rows: File,
     records: File,
+    windows: File,
     /// The records of rows that were there, as far as they were compared.
     earlier: BufReader<File>,
+    /// The windows that were there, the next one last.
+    available: Vec<Window>,
+    /// Bytes in front of the rows, and of each row.
+    front: u64,
     row_bytes: u64,
-    /// Whole rows that were there.
-    available: u64,
-    /// Rows that are known to be right, and bytes of their records.
-    finished: u64,
-    record_bytes: u64,
+    /// Windows that are known to be right, added up, and the bytes of their lines.
+    finished: Window,
+    window_bytes: u64,
     appending: bool,
     synced: Instant,
 }
@@ -41,8 +58,8 @@ pub(super) struct Journal {
 struct Paths {
     rows: PathBuf,
     records: PathBuf,
+    windows: PathBuf,
     facts: PathBuf,
-    document: PathBuf,
 }
 
 impl Paths {
@@ -55,35 +72,57 @@ impl Paths {
         Paths {
             rows: with(".partial"),
             records: with(".partial.records"),
+            windows: with(".partial.windows"),
             facts: with(".partial.json"),
-            document: with(".partial.document"),
         }
     }
 }
 
 /// What to do about a journal that is there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Attitude {
-    pub resume: bool,
-    pub force: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnExisting {
+    Refuse,
+    Resume,
+    Replace,
+}
+
+/// What helps where a journal is of another run.
+fn start_over() -> Advice {
+    Advice::set("overwrite", "starts over")
 }
 
 impl Journal {
+    /// The fact that names the model; another name alone is no other model.
+    pub(super) const MODEL: &str = "model";
+    /// The fact that tells models apart.
+    pub(super) const VECTORS: &str = "vectors";
+    /// The fact that tells how rows are stored.
+    pub(super) const LAYOUT: &str = "row layout";
+
+    /// The name of the layout that the rows of a journal have, if there is one.
+    pub(super) fn layout_of(output: &Path) -> Option<String> {
+        let text = std::fs::read(Paths::beside(output).facts).ok()?;
+        let facts: Facts = serde_json::from_slice(&text).ok()?;
+        facts.get(Journal::LAYOUT)?.as_str().map(str::to_owned)
+    }
+
     /// Begins a journal, or goes on with one.
     pub(super) fn open(
         output: &Path,
         facts: &Facts,
+        layout: &RowLayout,
         dimensions: usize,
-        attitude: Attitude,
+        existing: OnExisting,
     ) -> Result<Journal, Error> {
         let paths = Paths::beside(output);
         let exists = paths.facts.exists();
-        if exists && !attitude.resume && !attitude.force {
+        if exists && existing == OnExisting::Refuse {
             let what = format!("{} is of a run that was not finished", paths.rows.display());
-            return Err(Error::refused(what, "--resume goes on with it, --force starts over"));
+            let advice = Advice::set("resume", "goes on with it").and(start_over());
+            return Err(Error::refused(what, advice));
         }
         // Without the facts they are no journal, and may be anyone's.
-        let others = [&paths.rows, &paths.records, &paths.document];
+        let others = [&paths.rows, &paths.records, &paths.windows];
         if let Some(other) =
             others.into_iter().find(|p| p.symlink_metadata().is_ok()).filter(|_| !exists)
         {
@@ -93,7 +132,7 @@ impl Journal {
                 "this run would write it: move it away, or name another output",
             ));
         }
-        let resume = exists && attitude.resume;
+        let resume = exists && existing == OnExisting::Resume;
         if resume {
             compare_facts(&paths, facts)?;
         }
@@ -108,22 +147,25 @@ impl Journal {
             let what = format!("{} is in use", paths.rows.display());
             return Err(Error::refused(what, "another run is writing it"));
         }
-        let records = open(&paths.records)?;
+        let (records, windows) = (open(&paths.records)?, open(&paths.windows)?);
         let earlier = BufReader::new(open(&paths.records)?);
+        let dim = dimensions as u64;
         let mut journal = Journal {
             paths,
             rows,
             records,
+            windows,
             earlier,
-            row_bytes: 4 * dimensions.max(1) as u64,
-            available: 0,
-            finished: 0,
-            record_bytes: 0,
+            available: Vec::new(),
+            front: (layout.front)(0, dim).len() as u64,
+            row_bytes: (layout.encoding)().byte_len(&[1, dim]).unwrap_or(0).max(1),
+            finished: Window::default(),
+            window_bytes: 0,
             appending: false,
             synced: Instant::now(),
         };
         if resume {
-            journal.available = journal.stored_rows()?;
+            journal.available = journal.stored_windows()?;
         } else {
             journal.begin(facts)?;
         }
@@ -136,14 +178,37 @@ impl Journal {
         std::fs::write(&self.paths.facts, text).map_err(|e| Error::io(&self.paths.facts, e))
     }
 
-    fn stored_rows(&self) -> Result<u64, Error> {
+    /// The windows whose rows are all there, the first one last.
+    fn stored_windows(&self) -> Result<Vec<Window>, Error> {
         let bytes = self.rows.metadata().map_err(|e| Error::io(&self.paths.rows, e))?.len();
-        Ok(bytes / self.row_bytes)
+        let mut rows = bytes.saturating_sub(self.front) / self.row_bytes;
+        let file = File::open(&self.paths.windows);
+        let file = file.map_err(|e| Error::io(&self.paths.windows, e))?;
+        let mut list = Vec::new();
+        let (mut lines, mut line) = (BufReader::new(file), Vec::new());
+        loop {
+            line.clear();
+            let read = lines.read_until(b'\n', &mut line);
+            read.map_err(|e| Error::io(&self.paths.windows, e))?;
+            // A part of a line is what a failing machine did not get written.
+            let Some(whole) = line.strip_suffix(b"\n") else { break };
+            let Ok(window) = serde_json::from_slice::<Window>(whole) else { break };
+            let Some(left) = rows.checked_sub(window.figures.rows) else { break };
+            rows = left;
+            list.push(window);
+        }
+        list.reverse();
+        Ok(list)
     }
 
     /// Rows that are done.
     pub(super) fn finished(&self) -> u64 {
-        self.finished
+        self.finished.figures.rows
+    }
+
+    /// What storing them changed.
+    pub(super) fn figures(&self) -> RowFigures {
+        self.finished.figures
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -151,19 +216,19 @@ impl Journal {
     }
 
     /// Takes the next rows for done if the journal has them all; it is an error if it has others.
-    pub(super) fn has(&mut self, window: &[Row]) -> Result<bool, Error> {
-        if self.appending || self.finished + window.len() as u64 > self.available {
+    pub(super) fn has(&mut self, rows: &[TextRow]) -> Result<bool, Error> {
+        let count = rows.len() as u64;
+        let Some(window) = self.available.last().copied().filter(|_| !self.appending) else {
             return Ok(false);
-        }
-        let mut bytes = 0;
+        };
         let mut found = Vec::new();
-        for (row, number) in window.iter().zip(self.finished + 1..) {
+        for (row, number) in rows.iter().zip(self.finished() + 1..) {
             let expected = row.record.len() as u64 + 1;
             found.clear();
             let read = self.earlier.by_ref().take(expected).read_to_end(&mut found);
             read.map_err(|e| Error::io(&self.paths.records, e))?;
             match found.split_last() {
-                Some((b'\n', record)) if record == row.record.as_bytes() => bytes += expected,
+                Some((b'\n', record)) if record == row.record.as_bytes() => {}
                 // A part of a line: what a failing machine did not get written.
                 _ if !found.contains(&b'\n') && found.len() as u64 != expected => return Ok(false),
                 _ => {
@@ -171,35 +236,52 @@ impl Journal {
                         "row {number} of {} is of another text than the input has there",
                         self.paths.rows.display()
                     );
-                    return Err(Error::refused(
-                        what,
-                        "the input is not the one that the run began with; --force starts over",
-                    ));
+                    return Err(other_input(what));
                 }
             }
         }
-        self.finished += window.len() as u64;
-        self.record_bytes += bytes;
+        if window.figures.rows != count {
+            return Ok(false);
+        }
+        self.available.pop();
+        self.add(window);
         Ok(true)
     }
 
-    /// Adds rows with their vectors, behind the finished ones.
-    pub(super) fn append(&mut self, window: &[Row], vectors: &[f32]) -> Result<(), Error> {
+    fn add(&mut self, window: Window) -> Vec<u8> {
+        let line = serde_json::to_vec(&window).unwrap_or_default();
+        self.finished.records += window.records;
+        self.finished.figures.add(&window.figures);
+        self.window_bytes += line.len() as u64 + 1;
+        [&line[..], b"\n"].concat()
+    }
+
+    /// Adds rows with their bytes, behind the finished ones.
+    pub(super) fn append(
+        &mut self,
+        rows: &[TextRow],
+        bytes: &[u8],
+        figures: &RowFigures,
+    ) -> Result<(), Error> {
         self.cut()?;
         let mut text = Vec::new();
-        for row in window {
+        for row in rows {
             text.extend_from_slice(row.record.as_bytes());
             text.push(b'\n');
         }
-        let bytes: Vec<u8> = vectors.iter().flat_map(|v| v.to_le_bytes()).collect();
-        // A row counts once all its bytes are there, so that its record has to be there before.
+        // A window counts once its line is there, so that all else has to be there before.
         self.records.write_all(&text).map_err(|e| Error::io(&self.paths.records, e))?;
-        self.rows.write_all(&bytes).map_err(|e| Error::io(&self.paths.rows, e))?;
-        self.finished += window.len() as u64;
-        self.record_bytes += text.len() as u64;
-        if self.synced.elapsed() >= SYNC_EVERY {
+        self.rows.write_all(bytes).map_err(|e| Error::io(&self.paths.rows, e))?;
+        let sync = self.synced.elapsed() >= SYNC_EVERY;
+        if sync {
             self.records.sync_data().map_err(|e| Error::io(&self.paths.records, e))?;
             self.rows.sync_data().map_err(|e| Error::io(&self.paths.rows, e))?;
+        }
+        let line = self.add(Window { records: text.len() as u64, figures: *figures });
+        let io = |e| Error::io(&self.paths.windows, e);
+        self.windows.write_all(&line).map_err(io)?;
+        if sync {
+            self.windows.sync_data().map_err(io)?;
             self.synced = Instant::now();
         }
         Ok(())
@@ -214,79 +296,41 @@ impl Journal {
             let done = file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length)));
             done.map(|_| ()).map_err(|e| Error::io(path, e))
         };
-        cut(&mut self.rows, &self.paths.rows, self.finished * self.row_bytes)?;
-        cut(&mut self.records, &self.paths.records, self.record_bytes)?;
+        let rows = self.front + self.finished() * self.row_bytes;
+        cut(&mut self.rows, &self.paths.rows, rows)?;
+        cut(&mut self.records, &self.paths.records, self.finished.records)?;
+        cut(&mut self.windows, &self.paths.windows, self.window_bytes)?;
         self.appending = true;
         Ok(())
     }
 
     /// The input is at its end: what the journal has more is of another one.
     pub(super) fn complete(&mut self) -> Result<(), Error> {
-        if !self.appending && self.available > self.finished {
-            let what = format!(
-                "{} has {} rows, and the input {}",
-                self.paths.rows.display(),
-                self.available,
-                self.finished
-            );
-            return Err(Error::refused(
-                what,
-                "the input is not the one that the run began with; --force starts over",
-            ));
+        let more: u64 = self.available.iter().map(|w| w.figures.rows).sum();
+        if !self.appending && more > 0 {
+            let (finished, rows) = (self.finished(), self.finished() + more);
+            let what =
+                format!("{} has {rows} rows, and the input {finished}", self.paths.rows.display());
+            return Err(other_input(what));
         }
         self.cut()
     }
 
     /// The rows' bytes, mapped.
-    pub(super) fn view(&self) -> Result<View, Error> {
-        let path = &self.paths.rows;
-        let source = Source::open(path).map_err(|e| Error::io(path, e))?;
-        let view = source.view(0..self.finished * self.row_bytes);
-        view.ok_or_else(|| Error::io(path, io::ErrorKind::UnexpectedEof.into()))
+    pub(super) fn rows(&self) -> Result<View, Error> {
+        let end = self.front + self.finished() * self.row_bytes;
+        mapped(&self.paths.rows, self.front..end)
     }
 
-    /// Calls `each` with the records, in order.
-    pub(super) fn for_each_record(
-        &self,
-        mut each: impl FnMut(&str) -> io::Result<()>,
-    ) -> Result<(), Error> {
-        let path = &self.paths.records;
-        let mut go = || -> io::Result<()> {
-            let mut lines = BufReader::new(File::open(path)?);
-            let mut line = String::new();
-            for _ in 0..self.finished {
-                line.clear();
-                lines.read_line(&mut line)?;
-                each(line.trim_end_matches('\n'))?;
-            }
-            Ok(())
-        };
-        go().map_err(|e| Error::io(path, e))
-    }
-
-    /// All records in one JSON array, with a text before and behind it, mapped.
-    pub(super) fn document(&self, before: &str, behind: &str) -> Result<View, Error> {
-        let path = &self.paths.document;
-        let file = File::create(path).map_err(|e| Error::io(path, e))?;
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        out.write_all(before.as_bytes()).map_err(|e| Error::io(path, e))?;
-        let mut separator = "[";
-        self.for_each_record(|record| {
-            out.write_all(separator.as_bytes())?;
-            separator = ", ";
-            out.write_all(record.as_bytes())
-        })?;
-        let open = if self.finished == 0 { "[" } else { "" };
-        let end = format!("{open}]{behind}");
-        out.write_all(end.as_bytes()).and_then(|()| out.flush()).map_err(|e| Error::io(path, e))?;
-        let source = Source::open(path).map_err(|e| Error::io(path, e))?;
-        let length = source.len();
-        source.view(0..length).ok_or_else(|| Error::io(path, io::ErrorKind::UnexpectedEof.into()))
+    /// The records, mapped.
+    pub(super) fn records(&self) -> Result<Records, Error> {
+        let lines = mapped(&self.paths.records, 0..self.finished.records)?;
+        Ok(Records::from_checked_lines(lines))
     }
 
     /// Removes it; the facts first, without which there is no journal.
     pub(super) fn remove(&self) {
-        for path in [&self.paths.facts, &self.paths.rows, &self.paths.records, &self.paths.document]
+        for path in [&self.paths.facts, &self.paths.rows, &self.paths.records, &self.paths.windows]
         {
             // What is left does no harm: the output is there.
             let _ = std::fs::remove_file(path);
@@ -297,34 +341,44 @@ impl Journal {
 impl Drop for Journal {
     /// A run that failed before its first row leaves nothing to go on with.
     fn drop(&mut self) {
-        if self.finished == 0 && self.available == 0 {
+        if self.finished() == 0 && self.available.is_empty() {
             self.remove();
         }
     }
+}
+
+fn mapped(path: &Path, range: std::ops::Range<u64>) -> Result<View, Error> {
+    let source = Source::open(path).map_err(|e| Error::io(path, e))?;
+    let view = source.view(range);
+    view.ok_or_else(|| Error::io(path, std::io::ErrorKind::UnexpectedEof.into()))
+}
+
+fn other_input(what: String) -> Error {
+    let advice = Advice::from("the input is not the one that the run began with");
+    Error::refused(what, advice.and(start_over()))
 }
 
 /// Refuses to go on where other rows would come out, and says what differs.
 fn compare_facts(paths: &Paths, facts: &Facts) -> Result<(), Error> {
     let path = &paths.facts;
     let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let earlier: Facts = serde_json::from_slice(&text).map_err(|e| {
-        let what = format!("{} is damaged: {e}", path.display());
-        Error::refused(what, "--force starts over")
-    })?;
+    let earlier: Facts = serde_json::from_slice(&text)
+        .map_err(|e| Error::refused(format!("{} is damaged: {e}", path.display()), start_over()))?;
     for (name, now) in facts {
         let then = earlier.get(name).unwrap_or(&serde_json::Value::Null);
-        if then != now && name != super::MODEL_FACT {
-            let model = earlier.get(super::MODEL_FACT).and_then(|v| v.as_str()).unwrap_or("?");
+        if then != now && name != Journal::MODEL {
+            let model = earlier.get(Journal::MODEL).and_then(|v| v.as_str()).unwrap_or("?");
             let what = match name.as_str() {
-                super::VECTORS_FACT => {
+                Journal::VECTORS => {
                     format!("the model gives other vectors than {model} gave when the run began")
                 }
+                Journal::LAYOUT => format!(
+                    "the run began with rows stored as {then}, which can't become rows stored as {now}"
+                ),
                 _ => format!("the run began with another {name}: {then}, and not {now}"),
             };
-            return Err(Error::refused(
-                what,
-                "--resume goes on with the same model, settings and input; --force starts over",
-            ));
+            let same = Advice::set("resume", "goes on with the same model, settings and input");
+            return Err(Error::refused(what, same.and(start_over())));
         }
     }
     Ok(())

@@ -1,21 +1,24 @@
 //! Texts out of lines: plain ones, or a member of JSON objects.
 
+use super::jsonl::{TEXT, VECTOR};
 use super::lines::{LONGEST_LINE, Line, Lines};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
-use weighbridge_format::Error;
+use weighbridge_format::{Advice, Error};
 
-/// The member of a JSON line that vectors are written to.
-pub(super) const VECTOR: &str = "vector";
-/// The member that is the text, unless another is named.
-pub const TEXT: &str = "text";
+/// What helps where a line can't be used.
+const SKIP_BAD: Advice = Advice::Set {
+    option: "skip-bad",
+    value: Cow::Borrowed(""),
+    effect: Cow::Borrowed("leaves such lines out"),
+};
 
 /// How lines are read.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct TextOptions {
     /// Lines are JSON objects, and this member of each is the text.
     pub field: Option<String>,
     /// Bytes that are not UTF-8 become U+FFFD.
@@ -26,31 +29,35 @@ pub struct Reading {
 
 /// A text that becomes a row, and the JSON object that describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TextRow {
+    /// The text.
     pub text: String,
     /// In one line. Of plain text, the text alone; of JSON lines, the line as it was.
     pub record: String,
 }
 
-impl Row {
-    pub fn plain(text: String) -> Row {
+impl TextRow {
+    /// A text that is its own record.
+    pub fn plain(text: String) -> TextRow {
         let record = format!("{{\"{TEXT}\": {}}}", serde_json::Value::from(text.as_str()));
-        Row { text, record }
+        TextRow { text, record }
     }
 }
 
 /// A line that was left out, and why.
 #[derive(Clone, Debug)]
 pub struct Skipped {
+    /// Its number, counted from 1.
     pub line: u64,
+    /// What is wrong with it.
     pub why: String,
 }
 
 /// Reads rows one by one.
 pub struct Texts<'a> {
     name: String,
-    from: From<'a>,
-    reading: Reading,
+    source: TextSource<'a>,
+    options: TextOptions,
     /// How many lines were left out.
     pub skipped: u64,
     /// The first few of them.
@@ -59,63 +66,77 @@ pub struct Texts<'a> {
 
 impl std::fmt::Debug for Texts<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (at, skipped) = (self.position(), self.skipped);
+        let (at, skipped) = (self.bytes_read(), self.skipped);
         f.debug_struct("Texts").field("at", &at).field("skipped", &skipped).finish()
     }
 }
 
-enum From<'a> {
+enum TextSource<'a> {
     Lines(Lines<Box<dyn BufRead + 'a>>),
     Given(std::vec::IntoIter<String>),
 }
 
 /// What is wrong with a line.
-struct Bad {
+struct BadLine {
     what: String,
-    hint: String,
+    advice: Advice,
 }
 
-impl Bad {
-    fn new(what: impl Into<String>, hint: impl Into<String>) -> Bad {
-        Bad { what: what.into(), hint: hint.into() }
+impl BadLine {
+    fn new(what: impl Into<String>, advice: impl Into<Advice>) -> BadLine {
+        BadLine { what: what.into(), advice: advice.into() }
+    }
+}
+
+/// The next texts, or what is wrong with them. Nothing follows an error of the system.
+impl Iterator for Texts<'_> {
+    type Item = Result<TextRow, Error>;
+
+    fn next(&mut self) -> Option<Result<TextRow, Error>> {
+        self.read().transpose()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.source {
+            TextSource::Lines(_) => (0, None),
+            TextSource::Given(texts) => texts.size_hint(),
+        }
     }
 }
 
 impl<'a> Texts<'a> {
     /// `name` is what messages call the input.
-    pub fn new(name: &str, input: impl BufRead + 'a, reading: &Reading) -> Texts<'a> {
-        let from = From::Lines(Lines::new(Box::new(input)));
-        let (name, reading) = (name.to_owned(), reading.clone());
-        Texts { name, from, reading, skipped: 0, first_skipped: Vec::new() }
+    pub fn new(name: &str, input: impl BufRead + 'a, options: &TextOptions) -> Texts<'a> {
+        let source = TextSource::Lines(Lines::new(Box::new(input)));
+        let (name, options) = (name.to_owned(), options.clone());
+        Texts { name, source, options, skipped: 0, first_skipped: Vec::new() }
     }
 
     /// Texts that are there already, and may have several lines each.
     pub fn given(texts: Vec<String>) -> Texts<'static> {
-        let (from, reading) = (From::Given(texts.into_iter()), Reading::default());
-        Texts { name: String::new(), from, reading, skipped: 0, first_skipped: Vec::new() }
+        let (source, options) = (TextSource::Given(texts.into_iter()), TextOptions::default());
+        Texts { name: String::new(), source, options, skipped: 0, first_skipped: Vec::new() }
     }
 
     /// The member of JSON lines that is the text.
     pub fn field(&self) -> Option<&str> {
-        self.reading.field.as_deref()
+        self.options.field.as_deref()
     }
 
     /// Bytes read so far.
-    pub fn position(&self) -> u64 {
-        match &self.from {
-            From::Lines(lines) => lines.position(),
-            From::Given(_) => 0,
+    pub fn bytes_read(&self) -> u64 {
+        match &self.source {
+            TextSource::Lines(lines) => lines.position(),
+            TextSource::Given(_) => 0,
         }
     }
 
-    /// The next text; `None` at the end.
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<Option<Row>, Error> {
+    fn read(&mut self) -> Result<Option<TextRow>, Error> {
         const LISTED: usize = 5;
         loop {
-            let line = match &mut self.from {
-                From::Given(texts) => return Ok(texts.next().map(Row::plain)),
-                From::Lines(lines) => lines.next(),
+            let line = match &mut self.source {
+                TextSource::Given(texts) => return Ok(texts.next().map(TextRow::plain)),
+                TextSource::Lines(lines) => lines.next(),
             };
             let line = line.map_err(|e| Error::io(Path::new(&self.name), e))?;
             let Some(line) = line else { return Ok(None) };
@@ -123,39 +144,40 @@ impl<'a> Texts<'a> {
             match self.row(line) {
                 Ok(Some(row)) => return Ok(Some(row)),
                 Ok(None) => {}
-                Err(bad) if self.reading.skip_bad => {
+                Err(bad) if self.options.skip_bad => {
                     self.skipped += 1;
                     if self.first_skipped.len() < LISTED {
                         self.first_skipped.push(Skipped { line: number, why: bad.what });
                     }
                 }
-                Err(Bad { what, hint }) => {
-                    let (file, what) = (self.name.clone(), format!("line {number}: {what}"));
-                    return Err(Error::Unrecognised { file, what, hint });
+                Err(BadLine { what, advice }) => {
+                    let message = format!("line {number}: {what}");
+                    return Err(Error::unrecognised(&self.name, message, advice));
                 }
             }
         }
     }
 
     /// The row of a line; none of a blank line between JSON objects.
-    fn row(&self, line: Line) -> Result<Option<Row>, Bad> {
+    fn row(&self, line: Line) -> Result<Option<TextRow>, BadLine> {
         if line.cut {
             let what = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
-            return Err(Bad::new(what, "one text stands on one line; --skip-bad leaves it out"));
+            let advice = Advice::from("one text stands on one line").and(SKIP_BAD);
+            return Err(BadLine::new(what, advice));
         }
         let text = self.decode(line)?;
-        match &self.reading.field {
-            None => Ok(Some(Row::plain(text))),
+        match &self.options.field {
+            None => Ok(Some(TextRow::plain(text))),
             Some(_) if text.trim_ascii().is_empty() => Ok(None),
             Some(field) => from_json(&text, field).map(Some),
         }
     }
 
-    fn decode(&self, line: Line) -> Result<String, Bad> {
+    fn decode(&self, line: Line) -> Result<String, BadLine> {
         let Line { number, start, bytes, .. } = line;
         String::from_utf8(bytes).or_else(|e| {
             let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
-            if self.reading.lossy {
+            if self.options.lossy {
                 return Ok(String::from_utf8_lossy(bytes).into_owned());
             }
             let byte = bytes.get(at).copied().unwrap_or_default();
@@ -165,11 +187,11 @@ impl<'a> Texts<'a> {
             );
             let utf16 =
                 number == 1 && (bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF"));
-            Err(Bad::new(
+            Err(BadLine::new(
                 what,
                 match utf16 {
-                    true => "the file is UTF-16: `iconv -f UTF-16 -t UTF-8` converts it",
-                    false => "--lossy replaces such bytes",
+                    true => "the file is UTF-16: `iconv -f UTF-16 -t UTF-8` converts it".into(),
+                    false => Advice::set("lossy", "replaces such bytes"),
                 },
             ))
         })
@@ -203,32 +225,29 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
 #[serde(transparent)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn from_json(line: &str, field: &str) -> Result<Row, Bad> {
+fn from_json(line: &str, field: &str) -> Result<TextRow, BadLine> {
     let line = line.trim_ascii();
     let Members(members) = serde_json::from_str(line).map_err(|e| not_json(line, &e))?;
     // Of members with the same name the last one counts, as it does for most readers.
     let Some((_, raw)) = members.iter().rev().find(|(key, _)| key == field) else {
         let names: Vec<_> = members.iter().take(8).map(|(key, _)| format!("{key:?}")).collect();
-        let hint = match names.is_empty() {
-            true => "the object is empty".to_owned(),
+        let advice = match names.is_empty() {
+            true => "the object is empty".into(),
             false => {
-                format!("--field names the member with the text; there are {}", names.join(", "))
+                let effect =
+                    format!("names the member with the text; there are {}", names.join(", "));
+                Advice::set("field", effect)
             }
         };
-        return Err(Bad::new(format!("it has no member {field:?}"), hint));
+        return Err(BadLine::new(format!("it has no member {field:?}"), advice));
     };
     let text = serde_json::from_str::<String>(raw.get()).map_err(|_| {
         let what = format!("the member {field:?} is {} and not a text", kind(raw.get()));
-        Bad::new(what, "--field names another member")
+        BadLine::new(what, Advice::set("field", "names another member"))
     })?;
     let has_vector = members.iter().any(|(key, _)| key == VECTOR) && field != VECTOR;
     let record = if has_vector { without_vector(&members) } else { line.to_owned() };
-    Ok(Row { text, record })
-}
-
-/// The text of a record that was made here.
-pub(super) fn text_of(record: &str, field: &str) -> Option<String> {
-    from_json(record, field).ok().map(|row| row.text)
+    Ok(TextRow { text, record })
 }
 
 /// The object without a vector of before: the new one takes its place.
@@ -250,42 +269,42 @@ fn kind(json: &str) -> &'static str {
     }
 }
 
-fn not_json(line: &str, error: &serde_json::Error) -> Bad {
+fn not_json(line: &str, error: &serde_json::Error) -> BadLine {
     // serde counts lines too, and there is only one.
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
-    let hint = "--skip-bad leaves such lines out; without --field, and in files of other names, lines are plain text";
+    let advice = SKIP_BAD.and("without a field, lines are plain text");
     if error.is_data() {
         let found = kind(line);
         let found = if line.starts_with('"') { "a text" } else { found };
-        return Bad::new(format!("{found} and no JSON object"), hint);
+        return BadLine::new(format!("{found} and not a JSON object"), advice);
     }
-    Bad::new(format!("not JSON: {message} at column {}", error.column()), hint)
+    BadLine::new(format!("not JSON: {message} at column {}", error.column()), advice)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &[u8], reading: &Reading) -> (Vec<Row>, Option<String>, u64) {
+    fn read(text: &[u8], reading: &TextOptions) -> (Vec<TextRow>, Option<String>, u64) {
         let mut texts = Texts::new("in", text, reading);
         let mut rows = Vec::new();
         loop {
             match texts.next() {
-                Ok(Some(row)) => rows.push(row),
-                Ok(None) => return (rows, None, texts.skipped),
-                Err(e) => return (rows, Some(e.to_string()), texts.skipped),
+                Some(Ok(row)) => rows.push(row),
+                None => return (rows, None, texts.skipped),
+                Some(Err(e)) => return (rows, Some(e.to_string()), texts.skipped),
             }
         }
     }
 
-    fn json(field: &str) -> Reading {
-        Reading { field: Some(field.to_owned()), ..Reading::default() }
+    fn json(field: &str) -> TextOptions {
+        TextOptions { field: Some(field.to_owned()), ..TextOptions::default() }
     }
 
     #[test]
     fn plain_lines_are_texts_and_blank_ones_too() {
-        let (rows, error, _) = read(b"one\n\n  \nq\"\0t\n", &Reading::default());
+        let (rows, error, _) = read(b"one\n\n  \nq\"\0t\n", &TextOptions::default());
         assert_eq!(error, None);
         let texts: Vec<_> = rows.iter().map(|r| r.text.as_str()).collect();
         assert_eq!(texts, ["one", "", "  ", "q\"\0t"]);
@@ -297,7 +316,7 @@ mod tests {
         let line = r#"{"id" : 1.50, "title": "a \u00e9", "n": 123456789012345678901234567890}"#;
         let (rows, error, _) = read(format!("{line}\n\n").as_bytes(), &json("title"));
         assert_eq!((error, rows.len()), (None, 1));
-        assert_eq!(rows[0], Row { text: "a é".into(), record: line.into() });
+        assert_eq!(rows[0], TextRow { text: "a é".into(), record: line.into() });
         let old = r#"{"text": "x", "vector": [1, 2], "n": 1e2}"#;
         assert_eq!(read(old.as_bytes(), &json("text")).0[0].record, r#"{"text": "x", "n": 1e2}"#);
         let twice = r#"{"text": "x", "text": "y"}"#;
@@ -309,12 +328,12 @@ mod tests {
         for (line, expected) in [
             ("{\"text\": \"a\"", "line 2: not JSON: EOF while parsing an object at column 12"),
             ("nonsense", "line 2: not JSON: expected ident at column 2"),
-            ("[1]", "line 2: an array and no JSON object"),
-            ("\"x\"", "line 2: a text and no JSON object"),
+            ("[1]", "line 2: an array and not a JSON object"),
+            ("\"x\"", "line 2: a text and not a JSON object"),
             ("{\"text\": 5}", "line 2: the member \"text\" is a number and not a text"),
             (
                 "{\"body\": \"a\"}",
-                "line 2: it has no member \"text\"; hint: --field names the member with the text; there are \"body\"",
+                "line 2: it has no member \"text\"; hint: the option field names the member with the text; there are \"body\"",
             ),
             ("{} x", "line 2: not JSON: trailing characters at column 4"),
         ] {
@@ -323,7 +342,7 @@ mod tests {
             let error = error.unwrap();
             assert!(error.contains(expected), "{error}");
             assert_eq!(rows.len(), 1);
-            let skipping = Reading { skip_bad: true, ..json("text") };
+            let skipping = TextOptions { skip_bad: true, ..json("text") };
             let (rows, error, skipped) = read(input.as_bytes(), &skipping);
             assert_eq!((rows.len(), error, skipped), (2, None, 1));
         }
@@ -332,20 +351,20 @@ mod tests {
     #[test]
     fn what_is_not_utf8_is_placed_or_replaced() {
         let input = b"fine\nx\xFFy\n";
-        let error = read(input, &Reading::default()).1.unwrap();
+        let error = read(input, &TextOptions::default()).1.unwrap();
         assert!(
             error.contains("line 2: not UTF-8: byte 0xff at offset 6 of the file, 1 of the line"),
             "{error}"
         );
-        let lossy = Reading { lossy: true, ..Reading::default() };
+        let lossy = TextOptions { lossy: true, ..TextOptions::default() };
         assert_eq!(read(input, &lossy).0[1].text, "x\u{fffd}y");
-        let error = read(b"\xFF\xFEa\0\n", &Reading::default()).1.unwrap();
+        let error = read(b"\xFF\xFEa\0\n", &TextOptions::default()).1.unwrap();
         assert!(error.contains("UTF-16"), "{error}");
         let mut long = vec![b'a'; LONGEST_LINE + 1];
         long.extend(b"\nb");
-        let error = read(&long, &Reading::default()).1.unwrap();
+        let error = read(&long, &TextOptions::default()).1.unwrap();
         assert!(error.contains("line 1: it is longer than 16 MiB"), "{error}");
-        let skipping = Reading { skip_bad: true, ..Reading::default() };
+        let skipping = TextOptions { skip_bad: true, ..TextOptions::default() };
         let (rows, _, skipped) = read(&long, &skipping);
         assert_eq!((rows[0].text.as_str(), skipped), ("b", 1));
     }

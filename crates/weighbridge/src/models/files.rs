@@ -73,7 +73,8 @@ pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piec
         chosen.push((MODEL.to_owned(), piece(MODEL)?));
     } else {
         let what = format!("{model} has no weights in safetensors");
-        return Err(Error::refused(what, "files of other kinds can run code when they are opened"));
+        let advice = "files of other kinds can run code when they are opened";
+        return Err(Error::unsupported("weights in other formats", what, advice));
     }
     // An index may name the weights of a module too.
     for name in names.iter().filter(|n| is_wanted(n)) {
@@ -84,15 +85,14 @@ pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piec
     let total = chosen.iter().try_fold(0u64, |sum, (_, p)| sum.checked_add(p.len()));
     match total.filter(|bytes| *bytes <= LARGEST_MODEL) {
         Some(_) => Ok(chosen),
-        None => Err(Error::refused(format!("the files of {model} are absurdly large"), "")),
+        None => Err(Error::limit(format!("bytes of the files of {model}"), LARGEST_MODEL)),
     }
 }
 
 /// The bytes of a small file.
 fn read(piece: &Piece, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
     if piece.len() > limit {
-        let what = format!("{name} has {} bytes, more than such a file can have", piece.len());
-        return Err(Error::refused(what, ""));
+        return Err(Error::limit(format!("bytes of {name}"), limit));
     }
     match piece {
         Piece::Bytes(bytes) => Ok(bytes.clone()),
@@ -105,14 +105,14 @@ fn read(piece: &Piece, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
             })?;
             Ok(bytes)
         }
-        Piece::Zeros(_) | Piece::Crc32 { .. } => Ok(Vec::new()),
+        _ => Ok(Vec::new()),
     }
 }
 
 /// A relative name that stays in its folder.
 pub(super) fn is_plain(name: &str) -> bool {
-    let odd = |c: char| c.is_control() || c == '\\';
-    !name.contains(odd) && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    let is_refused = |c: char| c.is_control() || c == '\\';
+    !name.contains(is_refused) && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// Small files by name, and those of the modules behind the encoder: `1_Pooling/config.json`.
@@ -130,7 +130,7 @@ fn is_wanted(name: &str) -> bool {
 
 /// The files that an index names.
 fn shards(index: &[u8]) -> Result<BTreeSet<String>, Error> {
-    let broken = |why: &str| Error::refused(format!("{INDEX} is no index: {why}"), "");
+    let broken = |why: &str| Error::refused(format!("{INDEX} is not an index: {why}"), "");
     let json: Json = serde_json::from_slice(index).map_err(|e| broken(&e.to_string()))?;
     let map = json["weight_map"].as_object().ok_or_else(|| broken("it has no weight_map"))?;
     let mut names = BTreeSet::new();
@@ -146,7 +146,7 @@ fn shards(index: &[u8]) -> Result<BTreeSet<String>, Error> {
 /// Refuses a model whose configuration says that it is none of BERT's.
 pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error> {
     let json: Json = serde_json::from_slice(config)
-        .map_err(|e| Error::refused(format!("{CONFIG} of {model} is no JSON: {e}"), ""))?;
+        .map_err(|e| Error::refused(format!("{CONFIG} of {model} is not JSON: {e}"), ""))?;
     let class = json["architectures"][0].as_str().unwrap_or_default();
     let kind = json["model_type"].as_str();
     // Configurations of the first years have no model_type.
@@ -161,10 +161,9 @@ pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error
         (None, "") => format!("{CONFIG} of {model} does not say which architecture it is"),
         (None, _) => format!("{model} is a model of the architecture {class}, not BERT's"),
     };
-    Err(Error::refused(
-        what,
-        "only models whose config.json has \"model_type\": \"bert\" are taken",
-    ))
+    let name = kind.unwrap_or(class);
+    let advice = "only models whose config.json has \"model_type\": \"bert\" are taken";
+    Err(Error::unsupported(format!("architecture {name}"), what, advice))
 }
 
 /// The same for a folder that has a configuration.
@@ -175,7 +174,7 @@ pub(super) fn check_folder(model: &str, folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     if std::fs::metadata(&path).map_err(io)?.len() > LARGEST_CONFIG {
-        return Err(Error::refused(format!("{CONFIG} of {model} is absurdly large"), ""));
+        return Err(Error::limit(format!("bytes of {CONFIG} of {model}"), LARGEST_CONFIG));
     }
     check_architecture(model, &std::fs::read(&path).map_err(io)?)
 }
@@ -259,7 +258,7 @@ mod tests {
             (r#"{"architectures": ["GPT2LMHeadModel"]}"#, "GPT2LMHeadModel"),
             ("{}", "does not say"),
             ("[1]", "does not say"),
-            ("<html>", "no JSON"),
+            ("<html>", "not JSON"),
         ] {
             let error = check(text).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("org/m"), "{error}");

@@ -5,8 +5,8 @@
 
 use super::child::{Ask, Failure, curl};
 use super::files::{Offer, is_plain};
-use crate::Error;
 use crate::model::{Piece, Produce};
+use crate::{Advice, Error};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io;
@@ -43,6 +43,7 @@ impl std::fmt::Debug for Hub {
 }
 
 impl Hub {
+    /// A server at this address.
     pub fn new(endpoint: impl Into<String>) -> Hub {
         Hub { endpoint: endpoint.into(), token: None, offline: false }
     }
@@ -63,7 +64,8 @@ impl Hub {
     pub(super) fn model(&self, repo: &str, revision: &str) -> Result<HubFiles, Error> {
         if self.offline {
             let what = "HF_HUB_OFFLINE is set, so nothing is fetched from the hub";
-            return Err(Error::refused(what, "unset it, or leave --network away"));
+            let advice = Advice::from("unset it").and(Advice::LeaveOut { option: "network" });
+            return Err(Error::refused(what, advice));
         }
         let hub = self.checked()?;
         // A revision may have slashes, which are part of the name here and not of the address.
@@ -78,7 +80,7 @@ impl Hub {
             Error::io(Path::new(&url), io::Error::new(io::ErrorKind::InvalidData, why))
         };
         let listing: Listing = serde_json::from_slice(&list)
-            .map_err(|e| broken(format!("this is no list of a model's files: {e}")))?;
+            .map_err(|e| broken(format!("this is not a list of a model's files: {e}")))?;
         let commit = listing.sha.filter(|sha| is_plain(sha) && !sha.contains('/'));
         let commit = commit.ok_or_else(|| broken("the list names no commit".to_owned()))?;
         Ok(HubFiles { hub, repo: repo.to_owned(), commit, files: listing.siblings })
@@ -92,7 +94,7 @@ impl Hub {
         if !(endpoint.starts_with("https://") || endpoint.starts_with("http://"))
             || !is_clean(endpoint)
         {
-            let what = format!("{:?} is no address of a hub", self.endpoint);
+            let what = format!("{:?} is not the address of a hub", self.endpoint);
             return Err(Error::refused(what, "HF_ENDPOINT is like https://huggingface.co"));
         }
         if !self.token.as_deref().is_none_or(is_clean) {
@@ -111,7 +113,7 @@ impl Hub {
             let mut bytes = Vec::new();
             curl(Ask { headers, ..self.ask(url) }, &mut |block| {
                 if bytes.len() + block.len() > LONGEST_LIST {
-                    return Err(Error::refused(format!("{url} does not end"), ""));
+                    return Err(Error::limit(format!("bytes of {url}"), LONGEST_LIST as u64));
                 }
                 bytes.extend_from_slice(block);
                 Ok(())
@@ -277,11 +279,13 @@ fn explain(failure: Failure, url: &str, repo: &str) -> Error {
     let io = |why: String| Error::io(Path::new(url), io::Error::other(why));
     match failure {
         // The hub does not tell strangers whether a model exists.
-        Failure::Status(401 | 403) => Error::refused(
+        Failure::Status(401 | 403) => Error::not_found(
+            repo,
             format!("the hub has no public model {repo}"),
             "check the name; for a private or gated model set HF_TOKEN to a token that may read it",
         ),
-        Failure::Status(404) => Error::refused(
+        Failure::Status(404) => Error::not_found(
+            repo,
             format!("the hub has no such model, revision or file: {url}"),
             "check the name",
         ),

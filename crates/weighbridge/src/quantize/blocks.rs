@@ -1,12 +1,13 @@
 //! A scale for every block: the scales first, then the codes while they are written.
 
 use super::error::ErrorSums;
-use super::parts::{Part, in_order, parts};
+use super::targets::EXCLUDE;
+use super::tiles::{Tile, in_order, tiles};
 use std::sync::Arc;
 use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER, Encoder, Layout, Method, Recipe, Row};
 use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Error, Tensor, View};
+use weighbridge_format::{Advice, Error, Tensor, View};
 
 /// How a matrix is to be quantized.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub(super) struct Order {
     pub importance: Option<Arc<Vec<f32>>>,
 }
 
-/// What was found out about a part.
+/// What was found out about a tile.
 pub(super) struct Surveyed {
     scales: Vec<u8>,
     shares: Vec<u8>,
@@ -26,8 +27,8 @@ pub(super) struct Surveyed {
 }
 
 impl Order {
-    fn recipe(&self, part: Part) -> Recipe<'_> {
-        let columns = to_len(part.col)..to_len(part.col + part.len);
+    fn recipe(&self, tile: Tile) -> Recipe<'_> {
+        let columns = to_len(tile.col)..to_len(tile.col + tile.len);
         Recipe {
             method: self.method,
             encoder: self.encoder,
@@ -36,9 +37,9 @@ impl Order {
         }
     }
 
-    /// Bytes of scales, shares and codes that a row of a part has.
-    fn lengths(&self, part: Part) -> (usize, usize, usize) {
-        let blocks = to_len(part.len).div_ceil(BLOCK);
+    /// Bytes of scales, shares and codes that a row of a tile has.
+    fn lengths(&self, tile: Tile) -> (usize, usize, usize) {
+        let blocks = to_len(tile.len).div_ceil(BLOCK);
         let codes = blocks * self.method.block_bytes();
         if self.method.has_super_blocks() {
             (2 * blocks.div_ceil(BLOCKS_PER_SUPER), blocks, codes)
@@ -47,30 +48,27 @@ impl Order {
         }
     }
 
-    /// Chooses the scales of a part and measures what comes of it.
-    pub(super) fn survey(&self, tensor: &Tensor, part: Part) -> Result<Surveyed, Error> {
-        let recipe = self.recipe(part);
+    /// Chooses the scales of a tile and measures what comes of it.
+    pub(super) fn survey(&self, tensor: &Tensor, tile: Tile) -> Result<Surveyed, Error> {
+        let recipe = self.recipe(tile);
         let cols = tensor.shape[1];
-        let values = part.values(tensor, cols);
-        let (scale_len, share_len, code_len) = self.lengths(part);
-        let rows = to_len(part.rows);
+        let values = tile.values(tensor, cols);
+        let (scale_len, share_len, code_len) = self.lengths(tile);
+        let rows = to_len(tile.rows);
         let mut made = Surveyed {
             scales: vec![0; rows * scale_len],
             shares: vec![0; rows * share_len],
             errors: ErrorSums::default(),
         };
-        let (mut codes, mut decoded) = (vec![0; code_len], vec![0.0; to_len(part.len)]);
-        for (i, row) in values.chunks_exact(to_len(part.len)).enumerate() {
+        let (mut codes, mut decoded) = (vec![0; code_len], vec![0.0; to_len(tile.len)]);
+        for (i, row) in values.chunks_exact(to_len(tile.len)).enumerate() {
             let scales = &mut made.scales[i * scale_len..][..scale_len];
             let shares = &mut made.shares[i * share_len..][..share_len];
             let encoded = recipe.encode(row, scales, shares, &mut codes);
             let chosen = encoded.map_err(|e| e.to_string());
             chosen.and_then(|()| check_finite(scales)).map_err(|why| {
-                let what = format!("tensor {:?}, row {}: {why}", tensor.name, part.row + i as u64);
-                Error::refused(
-                    what,
-                    "--clip bounds the values; --exclude keeps the tensor as it is",
-                )
+                let what = format!("tensor {:?}, row {}: {why}", tensor.name, tile.row + i as u64);
+                Error::refused(what, Advice::set("clip", "bounds the values").and(EXCLUDE))
             })?;
             let cols = row.len();
             Row { method: self.method, cols, scales, shares, codes: &codes }.decode(&mut decoded);
@@ -114,16 +112,16 @@ struct Codes {
 }
 
 impl Codes {
-    fn make(&self, part: Part) -> Vec<u8> {
-        let recipe = self.order.recipe(part);
-        let values = part.values(&self.tensor, self.layout.cols);
-        let (scale_len, share_len, code_len) = self.order.lengths(part);
-        let mut codes = vec![0; to_len(part.rows) * code_len];
-        // A part of a long row begins at a whole super block.
-        let block = to_len(part.col) / BLOCK;
+    fn make(&self, tile: Tile) -> Vec<u8> {
+        let recipe = self.order.recipe(tile);
+        let values = tile.values(&self.tensor, self.layout.cols);
+        let (scale_len, share_len, code_len) = self.order.lengths(tile);
+        let mut codes = vec![0; to_len(tile.rows) * code_len];
+        // A tile of a long row begins at a whole super block.
+        let block = to_len(tile.col) / BLOCK;
         let scale = 2 * if share_len > 0 { block / BLOCKS_PER_SUPER } else { block };
-        let each = values.chunks_exact(to_len(part.len)).zip(codes.chunks_exact_mut(code_len));
-        for (row, (values, codes)) in (part.row..).zip(each) {
+        let each = values.chunks_exact(to_len(tile.len)).zip(codes.chunks_exact_mut(code_len));
+        for (row, (values, codes)) in (tile.row..).zip(each) {
             let (scales, shares) = self.layout.row_scales(&self.blockwise.scales, row);
             let shares = if share_len > 0 { &shares[block..][..share_len] } else { &[] };
             recipe.make_codes(values, &scales[scale..][..scale_len], shares, codes);
@@ -134,6 +132,6 @@ impl Codes {
 
 impl Produce for Codes {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        in_order(&parts(self.layout.rows, self.layout.cols), |part| self.make(part), out)
+        in_order(&tiles(self.layout.rows, self.layout.cols), |tile| self.make(tile), out)
     }
 }

@@ -12,19 +12,21 @@ pub struct ErrorSums {
     largest: f64,
 }
 
-/// What the sums mean.
+/// How far values are from what became of them.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Loss {
+pub struct ErrorFigures {
     /// Root of the summed squares of the errors over that of the values.
     pub relative_rmse: f64,
     /// The largest absolute error.
     pub max_error: f64,
+    /// Of the angle between the values and what became of them.
     pub cosine: f64,
     /// Signal to noise in decibels; nothing when there is no noise.
     pub snr_db: Option<f64>,
 }
 
 impl ErrorSums {
+    /// Of pairs of values.
     pub fn of(before: &[f32], after: &[f32]) -> ErrorSums {
         // Several sums side by side, which vectorises.
         const LANES: usize = 8;
@@ -43,6 +45,7 @@ impl ErrorSums {
         lanes.into_iter().fold(ErrorSums::default(), ErrorSums::plus)
     }
 
+    /// With those of other pairs.
     #[must_use]
     pub fn plus(self, other: ErrorSums) -> ErrorSums {
         ErrorSums {
@@ -54,10 +57,11 @@ impl ErrorSums {
         }
     }
 
-    pub fn loss(&self) -> Loss {
+    /// What the sums mean.
+    pub fn figures(&self) -> ErrorFigures {
         let ratio = if self.squares == 0.0 { 0.0 } else { self.squares / self.before };
         let norms = (self.before * self.after).sqrt();
-        Loss {
+        ErrorFigures {
             relative_rmse: ratio.sqrt(),
             max_error: self.largest,
             cosine: match (self.squares == 0.0, norms == 0.0) {
@@ -79,15 +83,15 @@ mod tests {
     fn sums_are_those_of_the_definition() {
         let before: Vec<f32> = (0..19).map(|i| i as f32 - 9.0).collect();
         let after: Vec<f32> = before.iter().map(|v| v + 0.5).collect();
-        let loss = ErrorSums::of(&before, &after).loss();
+        let loss = ErrorSums::of(&before, &after).figures();
         let squares: f64 = before.iter().map(|v| f64::from(v * v)).sum();
         assert!((loss.relative_rmse - (19.0 * 0.25 / squares).sqrt()).abs() < 1e-12);
         assert_eq!(loss.max_error, 0.5);
         assert!((loss.snr_db.unwrap() + 20.0 * loss.relative_rmse.log10()).abs() < 1e-9);
         let parts = ErrorSums::of(&before[..8], &after[..8]);
-        let whole = parts.plus(ErrorSums::of(&before[8..], &after[8..])).loss();
+        let whole = parts.plus(ErrorSums::of(&before[8..], &after[8..])).figures();
         assert!((whole.cosine - loss.cosine).abs() < 1e-12);
-        let same = ErrorSums::of(&before, &before).loss();
+        let same = ErrorSums::of(&before, &before).figures();
         assert_eq!((same.relative_rmse, same.cosine, same.snr_db), (0.0, 1.0, None));
     }
 }

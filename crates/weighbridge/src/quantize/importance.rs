@@ -1,29 +1,25 @@
 //! How much the error of each column counts.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Input, Options, Tensor, open};
+use weighbridge_format::{Container, Error, Tensor};
 
 /// Weights of columns: of tensors by name, or one list for all tensors with as many columns.
-#[derive(Debug, Default)]
-pub(super) struct Importance {
+#[derive(Clone, Debug, Default)]
+pub struct Importance {
     by_name: HashMap<String, Arc<Vec<f32>>>,
     for_all: Option<Arc<Vec<f32>>>,
-    given: bool,
-    used: AtomicBool,
 }
 
 impl Importance {
-    pub(super) fn open(path: Option<&Path>) -> Result<Importance, Error> {
-        let Some(path) = path else { return Ok(Importance::default()) };
-        Importance::from_container(&open(&Input::open(path)?, &Options::default())?)
-    }
-
-    fn from_container(file: &Container) -> Result<Importance, Error> {
-        let mut importance = Importance { given: true, ..Importance::default() };
+    /// The weights that the tensors of a container are: named as the weights they belong to, or one
+    /// for all, with a number for each column.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a tensor that is not a vector, and for negative or NaN weights.
+    pub fn new(file: &Container) -> Result<Importance, Error> {
+        let mut importance = Importance::default();
         for tensor in &file.tensors {
             if tensor.shape.iter().filter(|d| **d != 1).count() > 1 {
                 let what = format!("importance {:?} has the shape {:?}", tensor.name, tensor.shape);
@@ -54,26 +50,12 @@ impl Importance {
                         tensor.name,
                         list.len()
                     ),
-                    "the importance file has one number a column",
+                    "there is one number a column",
                 ));
             }
             Some(list) => Some(list),
             None => self.for_all.as_ref().filter(|list| list.len() == cols),
         };
-        if found.is_some() {
-            self.used.store(true, Ordering::Relaxed);
-        }
         Ok(found.cloned())
-    }
-
-    /// A file that no tensor took weights from is a mistake.
-    pub(super) fn check_used(&self) -> Result<(), Error> {
-        if !self.given || self.used.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        Err(Error::refused(
-            "the importance file fits none of the tensors",
-            "its tensors have the names of the weights, or there is one with a number a column",
-        ))
     }
 }

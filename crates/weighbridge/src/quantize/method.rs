@@ -2,18 +2,22 @@
 
 use weighbridge_codec::block;
 use weighbridge_codec::integer::Width;
+use weighbridge_format::{Error, Format, Formats, QuantizedContent};
 
 /// A way to store values in fewer bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// One scale for a tensor: `int8`, `int4`.
-    Whole(Width),
+    PerTensor(Width),
     /// A scale for every block: `q8`, `q4`, `k6`, `k4`, `k3`, `k2`.
     Blocks(block::Method),
     /// Rows of unit length, as i8bin has them: `i8`.
-    Rows,
+    UnitRows,
     /// Parts of rows as numbers of centroids: `pq`, and `opq` with a rotation before.
-    Product { rotate: bool },
+    Product {
+        /// The rows are rotated first.
+        rotate: bool,
+    },
     /// As it is: `keep`.
     Keep,
 }
@@ -23,24 +27,33 @@ impl Method {
     pub const NAMES: [&'static str; 11] =
         ["int8", "int4", "q8", "q4", "k6", "k4", "k3", "k2", "i8", "pq", "opq"];
 
-    /// The formats that quantized files have.
-    pub const FORMATS: [&'static str; 3] = ["mcf", "i8bin", "finalfusion"];
-
-    /// The format that a file gets.
-    pub fn format(self) -> &'static str {
-        let [weights, rows, words] = Method::FORMATS;
+    /// What a file of it holds.
+    pub fn content(self) -> QuantizedContent {
         match self {
-            Method::Rows => rows,
-            Method::Product { .. } => words,
-            _ => weights,
+            Method::UnitRows => QuantizedContent::UnitRows,
+            Method::Product { .. } => QuantizedContent::Words,
+            _ => QuantizedContent::Weights,
         }
     }
 
+    /// The format that a file gets: the one of these that says that it is for that.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if there is none among these.
+    pub fn format(self, formats: &Formats) -> Result<&'static Format, Error> {
+        let found = formats.iter().find(|f| f.info().quantized == Some(self.content()));
+        found.ok_or_else(|| {
+            let message = format!("there is no format for {}", self.name());
+            Error::unsupported(self.name(), message, "")
+        })
+    }
+
+    /// The method with this name.
     pub fn from_name(name: &str) -> Option<Method> {
         match name {
-            "int8" => Some(Method::Whole(Width::Int8)),
-            "int4" => Some(Method::Whole(Width::Int4)),
-            "i8" => Some(Method::Rows),
+            "int8" => Some(Method::PerTensor(Width::Int8)),
+            "int4" => Some(Method::PerTensor(Width::Int4)),
+            "i8" => Some(Method::UnitRows),
             "pq" => Some(Method::Product { rotate: false }),
             "opq" => Some(Method::Product { rotate: true }),
             "keep" => Some(Method::Keep),
@@ -48,11 +61,12 @@ impl Method {
         }
     }
 
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Method::Whole(Width::Int8) => "int8",
-            Method::Whole(Width::Int4) => "int4",
-            Method::Rows => "i8",
+            Method::PerTensor(Width::Int8) => "int8",
+            Method::PerTensor(Width::Int4) => "int4",
+            Method::UnitRows => "i8",
             Method::Product { rotate: false } => "pq",
             Method::Product { rotate: true } => "opq",
             Method::Keep => "keep",

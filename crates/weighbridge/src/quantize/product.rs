@@ -1,16 +1,13 @@
 //! Product quantization of word embeddings: what finalfusion holds.
 
-use super::{ErrorSums, Kept, QuantizeReport, QuantizeRequest};
-use crate::convert::{Conversion, target_format};
+use super::{ErrorSums, Kept, KeptReason, Quantization, QuantizeReport, Quantized};
 use crate::words::TensorRows;
 use rayon::prelude::*;
-use std::path::Path;
 use std::sync::Arc;
 use weighbridge_codec::product::{Codebook, Training};
 use weighbridge_format::model::{Encoding, Produce, Product, Target};
-use weighbridge_format::sink::Progress;
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Tensor, View};
+use weighbridge_format::{Advice, Container, Error, Listing, Progress, Stage, Tensor, View};
 use weighbridge_search::{Metric, Query, Rows, nearest_within};
 
 /// Rows that a codebook is made from: more hardly make it better.
@@ -28,6 +25,7 @@ pub struct ProductSettings {
     pub subquantizers: Option<u64>,
     /// Bits of a code: 2^bits centroids, 8 at most.
     pub bits: u32,
+    /// Other seeds give other codebooks, about as good.
     pub seed: u64,
 }
 
@@ -44,59 +42,48 @@ pub(super) fn choose(container: &Container) -> Result<(usize, Vec<Kept>), Error>
         let name = found.matrix.encoding.name();
         return Err(Error::refused(
             format!("the rows are quantized already ({name})"),
-            "`weighbridge convert --dtype f32` reconstructs them first",
+            "converting them to f32 reconstructs them first",
         ));
     }
     let index = container.tensors.iter().position(|t| std::ptr::eq(t, found.matrix)).unwrap_or(0);
     let others = container.tensors.iter().enumerate().filter(|(i, _)| *i != index);
-    let why = |t: &Tensor| Kept { name: t.name.clone(), why: "is no matrix of words".to_owned() };
+    let why = |t: &Tensor| Kept {
+        name: t.name.clone(),
+        reason: KeptReason::Unsuitable,
+        why: "is not the matrix of words".to_owned(),
+    };
     Ok((index, others.map(|(_, t)| why(t)).collect()))
 }
 
 pub(super) fn run(
-    mut container: Container,
-    index: usize,
+    job: Quantization,
     rotate: bool,
-    output: &Path,
-    request: &QuantizeRequest,
-    kept: Vec<Kept>,
-    progress: Progress,
-) -> Result<(Conversion, QuantizeReport), Error> {
+    progress: &mut Progress,
+) -> Result<Quantized, Error> {
+    let Quantization { settings, format, mut container, chosen, kept, .. } = job;
+    let index = chosen.first().map_or(0, |c| c.tensor);
     let found = container.word_matrix()?;
     let words = to_len(found.word_rows());
     let tensor = found.matrix.clone();
     let (rows, norms) = unit_rows(&tensor, found.norms.is_some());
-    let values = rows.count();
-    let training = training(&request.product, rotate, tensor.shape[1])?;
-    let mut told = 0;
-    let book = train(&training, &rows, &mut |share| {
-        let done = share_of(values, share).max(told);
-        progress(done - told);
-        told = done;
-    })?;
-    let codes = encode(&rows, &book, progress);
+    let training = training(&settings.product, rotate, tensor.shape[1])?;
+    let book = train(&training, &rows, progress)?;
+    let codes = encode(&rows, &book, progress)?;
     let norms = norms.map(|norms| View::owned(bytes_of(&norms)));
     let product = to_product(&book, norms)
         .ok_or_else(|| Error::refused("the sizes of the quantizer do not fit", ""))?;
     let encoding = Encoding::Product(Arc::new(product));
-    let after = Tensor::stored(
-        tensor.name.clone(),
-        encoding.clone(),
-        tensor.shape.clone(),
-        View::owned(codes),
-    );
+    let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
+    let after = Tensor::stored(name, encoding.clone(), shape, View::owned(codes))?;
     let errors = compare(&tensor, &after);
     let recall = recall(&tensor, &after, words)?;
     // The codes are there already: a fortieth of the values.
     let target = Target { encoding, data: Arc::new(Codes(after)), bounds: (0.0, 0.0) };
     container.tensors[index].target = Some(target);
-    let format = target_format(output, Some("finalfusion"))?;
-    let plan = format.plan(&container, &request.options)?;
+    let plan = format.plan(&container, &settings.options)?;
     let mut report = QuantizeReport::new(&container, &plan, &[(index, errors)], kept);
     report.recall_at_10 = recall;
-    let (allow_loss, force) = (request.allow_loss, request.force);
-    let output = output.to_owned();
-    Ok((Conversion { container, format, plan, output, allow_loss, force }, report))
+    Ok(Quantized { container, plan, report })
 }
 
 /// Of unit length, with the lengths that rows had, unless they have it already: directions are what
@@ -120,22 +107,20 @@ fn training(settings: &ProductSettings, rotate: bool, dim: u64) -> Result<Traini
         let possible: Vec<_> = (1..=dim).filter(divides).map(|n| n.to_string()).collect();
         return Err(Error::refused(
             format!("rows of {dim} values can't be cut into {parts} parts"),
-            format!("--subquantizers takes one of {}", possible.join(" ")),
+            Advice::one_of("subquantizers", possible),
         ));
     }
     if !(1..=8).contains(&settings.bits) {
         let what = format!("codes of {} bits can't be stored", settings.bits);
-        return Err(Error::refused(what, "--bits takes 1 to 8"));
+        return Err(Error::refused(what, Advice::set("bits", "takes 1 to 8")));
     }
     let usual = Training::new(to_len(parts));
     Ok(Training { centroids: 1 << settings.bits, seed: settings.seed, rotate, ..usual })
 }
 
-fn train(
-    training: &Training,
-    rows: &Tensor,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Codebook, Error> {
+fn train(training: &Training, rows: &Tensor, progress: &mut Progress) -> Result<Codebook, Error> {
+    let values = rows.count();
+    progress.begin(Stage::Training, values)?;
     let (count, dim) = (rows.shape[0], to_len(rows.shape[1]));
     let step = count.div_ceil(SAMPLE).max(1);
     let picked: Vec<u64> = (0..count).step_by(to_len(step)).collect();
@@ -143,13 +128,24 @@ fn train(
     sample.par_chunks_mut(dim).zip(&picked).for_each_init(Vec::new, |raw, (out, row)| {
         rows.rows_f32(*row, out, raw);
     });
-    training.train(&sample, dim, progress).map_err(|e| {
-        Error::refused(format!("no codebook can be made: {e}"), "`weighbridge verify` says more")
+    let (mut done, mut stopped) = (0, Ok(()));
+    let book = training.train(&sample, dim, &mut |share| {
+        let now = share_of(values, share).max(done);
+        if stopped.is_ok() {
+            stopped = progress.advance(now - done);
+        }
+        done = now;
+    });
+    stopped?;
+    book.map_err(|e| {
+        let message = format!("no codebook can be made: {e}");
+        Error::refused(message, Advice::See(Listing::Findings))
     })
 }
 
 /// The codes of all rows.
-fn encode(rows: &Tensor, book: &Codebook, progress: Progress) -> Vec<u8> {
+fn encode(rows: &Tensor, book: &Codebook, progress: &mut Progress) -> Result<Vec<u8>, Error> {
+    progress.begin(Stage::Quantizing, rows.count())?;
     let (count, dim, parts) = (to_len(rows.shape[0]), book.dim(), book.parts());
     let mut codes = vec![0; count * parts];
     // Some blocks at a time, so that the bar moves.
@@ -163,9 +159,9 @@ fn encode(rows: &Tensor, book: &Codebook, progress: Progress) -> Vec<u8> {
         };
         let blocks = part.par_chunks_mut(TOGETHER * parts).enumerate();
         blocks.for_each_init(Default::default, encode);
-        progress((part.len() / parts * dim) as u64);
+        progress.advance((part.len() / parts * dim) as u64)?;
     }
-    codes
+    Ok(codes)
 }
 
 /// What became of the values.
@@ -205,12 +201,12 @@ fn recall(before: &Tensor, after: &Tensor, words: usize) -> Result<Option<f64>, 
             .map_err(|e| Error::refused(e.to_string(), ""))
     };
     let (before, after) = (neighbours(before)?, neighbours(after)?);
-    let (mut there, mut all) = (0, 0);
+    let (mut found, mut all) = (0, 0);
     for (before, after) in before.iter().zip(&after) {
         all += before.len();
-        there += before.iter().filter(|b| after.iter().any(|a| a.row == b.row)).count();
+        found += before.iter().filter(|b| after.iter().any(|a| a.row == b.row)).count();
     }
-    Ok((all > 0).then(|| there as f64 / all as f64))
+    Ok((all > 0).then(|| found as f64 / all as f64))
 }
 
 fn to_product(book: &Codebook, norms: Option<View>) -> Option<Product> {

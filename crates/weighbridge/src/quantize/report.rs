@@ -1,48 +1,81 @@
 //! What quantizing made smaller, and what it cost.
 
-use super::{ErrorSums, Loss, Vectors};
+use super::{ErrorFigures, ErrorSums, VectorChange};
 use serde::Serialize;
 use weighbridge_format::Container;
 use weighbridge_format::model::{Encoding, Plan, Scaling};
 
+/// What quantizing made smaller, and what it cost. Its JSON is described in docs/json.md.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct QuantizeReport {
     /// Bytes of all tensors before, with their scales, and of the planned files after.
     pub bytes_before: u64,
+    /// Bytes of the planned files.
     pub bytes_after: u64,
     /// Of all quantized tensors together.
     pub bits_per_weight: f64,
+    /// The error of all quantized tensors together.
     #[serde(flatten)]
-    pub loss: Loss,
+    pub loss: ErrorFigures,
     /// The quantized tensors, the largest error first.
-    pub tensors: Vec<Quantized>,
+    pub tensors: Vec<QuantizedTensor>,
+    /// The tensors that stay as they are.
     pub kept: Vec<Kept>,
     /// Of product quantization: the share of the ten nearest words that are still among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_at_10: Option<f64>,
     /// Of a model that was calibrated: what became of its vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibrated: Option<Vectors>,
+    pub calibrated: Option<VectorChange>,
 }
 
 /// A tensor in its new form.
 #[derive(Clone, Debug, Serialize)]
-pub struct Quantized {
+#[non_exhaustive]
+pub struct QuantizedTensor {
+    /// Its name.
     pub name: String,
+    /// The method that it got.
     pub method: String,
+    /// Its shape.
     pub shape: Vec<u64>,
+    /// Its bytes before.
     pub bytes_before: u64,
+    /// Codes and scales, with the padding between them.
     pub bytes_after: u64,
+    /// The bytes in bits, over the number of values.
     pub bits_per_weight: f64,
+    /// Its error.
     #[serde(flatten)]
-    pub loss: Loss,
+    pub loss: ErrorFigures,
 }
 
 /// A tensor that stays as it is.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Kept {
+    /// Its name.
     pub name: String,
+    /// Why.
+    #[serde(skip)]
+    pub reason: KeptReason,
+    /// Why, for people.
     pub why: String,
+}
+
+/// Why a tensor stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeptReason {
+    /// A pattern excludes it.
+    Excluded,
+    /// Other tensors were selected.
+    NotSelected,
+    /// An override keeps it.
+    Overridden,
+    /// It can't be quantized.
+    Unsuitable,
 }
 
 impl QuantizeReport {
@@ -65,7 +98,7 @@ impl QuantizeReport {
                     let parts = [Some(&p.values), p.projection.as_ref(), p.norms.as_ref()];
                     parts.into_iter().flatten().map(|v| v.len() as u64).sum()
                 }
-                Encoding::Plain(_) => 0,
+                _ => 0,
             }
         };
         // Where other formats have the scales of whole tensors is theirs to know.
@@ -82,14 +115,14 @@ impl QuantizeReport {
                 Encoding::Scaled(scaled) => format!("int{}", scaled.codes.bits()),
                 other => other.name().into_owned(),
             };
-            tensors.push(Quantized {
+            tensors.push(QuantizedTensor {
                 name: t.name.clone(),
                 method,
                 shape: t.shape.clone(),
                 bytes_before: before(t),
                 bytes_after: after,
                 bits_per_weight: bits_per_weight(after, t.count()),
-                loss: errors.loss(),
+                loss: errors.figures(),
             });
         }
         tensors.sort_by(|a, b| b.loss.relative_rmse.total_cmp(&a.loss.relative_rmse));
@@ -99,7 +132,7 @@ impl QuantizeReport {
             bytes_before: container.tensors.iter().map(before).sum(),
             bytes_after: plan.size(),
             bits_per_weight: bits_per_weight(tensors.iter().map(|t| t.bytes_after).sum(), values),
-            loss: all.loss(),
+            loss: all.figures(),
             tensors,
             kept,
             recall_at_10: None,

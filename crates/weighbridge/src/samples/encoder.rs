@@ -3,11 +3,10 @@
 //! It has learned nothing, but texts with words in common come out near each other, because the
 //! values of words are larger than what the layers add.
 
-use super::{f32_tensor, wave};
+use super::{WEIGHTS, f32_tensor, wave};
 use serde_json::json;
 use std::path::Path;
-use weighbridge_format::sink::to_memory;
-use weighbridge_format::{Container, Error, Options, find};
+use weighbridge_format::{Container, Error};
 
 const HIDDEN: u64 = 32;
 const INNER: u64 = 64;
@@ -24,6 +23,9 @@ const TOKENS: &str = "[PAD] [UNK] [CLS] [SEP] [MASK] \
     big small text word another man woman king queen";
 
 /// Makes a Hugging Face directory with a model that can be used.
+///
+/// # Errors
+/// Where files can't be written.
 pub fn write_encoder(folder: &Path) -> Result<(), Error> {
     for (name, bytes) in files()? {
         let path = folder.join(name);
@@ -36,13 +38,8 @@ pub fn write_encoder(folder: &Path) -> Result<(), Error> {
 /// Its files, by relative path.
 fn files() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let tokens: Vec<_> = TOKENS.split_whitespace().collect();
-    let model = Container {
-        format: "safetensors",
-        tensors: tensors(tokens.len() as u64),
-        ..Container::default()
-    };
-    let format = find("safetensors").ok_or_else(|| Error::refused("safetensors is unknown", ""))?;
-    let weights = to_memory(&format.plan(&model, &Options::default())?)?.swap_remove(0).1;
+    let model = Container { tensors: tensors(tokens.len() as u64), ..Container::default() };
+    let weights = crate::plan(&model, WEIGHTS)?.to_bytes()?;
     let config = json!({
         "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
         "hidden_size": HIDDEN, "intermediate_size": INNER, "layer_norm_eps": 1e-12,

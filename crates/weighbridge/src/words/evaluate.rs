@@ -2,13 +2,14 @@
 
 use super::Embeddings;
 use serde::Serialize;
-use std::path::Path;
-use weighbridge_format::Error;
+use weighbridge_format::{Error, Progress, Stage};
 
 /// Right answers among the questions that could be asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
+    /// Right answers.
     pub correct: u64,
+    /// Questions that were asked.
     pub asked: u64,
     /// Questions with words that have no vector.
     pub skipped: u64,
@@ -16,16 +17,21 @@ pub struct Score {
     pub accuracy: Option<f64>,
 }
 
+/// How many analogies came out right. Its JSON is described in docs/json.md.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Evaluation {
     /// By section, in the order of the file.
     pub sections: Vec<Section>,
+    /// Of all sections together.
     pub total: Score,
 }
 
+/// The questions of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Section {
+    /// Its name; empty for questions before the first.
     pub section: String,
+    /// What came of them.
     #[serde(flatten)]
     pub score: Score,
 }
@@ -33,19 +39,25 @@ pub struct Section {
 /// Questions that are answered together.
 const TOGETHER: usize = 256;
 
-/// Asks every question of a file: `: name` begins a section, other lines have four words, and the
-/// fourth is the right answer. `progress` is told how many questions are done.
+/// Asks every question of a text: `: name` begins a section, other lines have four words, and the
+/// fourth is the right answer. `name` is what an error calls the text.
+///
+/// # Errors
+/// [`Error::Unrecognised`] for a line that is not a question, [`Error::Refused`] if there are no
+/// words, [`Error::Cancelled`].
 pub fn evaluate(
     embeddings: &Embeddings,
-    questions: &Path,
-    progress: &mut dyn FnMut(u64),
+    questions: &[u8],
+    name: &str,
+    progress: &mut Progress,
 ) -> Result<Evaluation, Error> {
     embeddings.has_words()?;
-    let text = std::fs::read(questions).map_err(|e| Error::io(questions, e))?;
-    let text = String::from_utf8(text).map_err(|e| {
-        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n');
-        bad_line(questions, line.count(), "is not UTF-8")
+    let text = std::str::from_utf8(questions).map_err(|e| {
+        let line = questions[..e.valid_up_to()].iter().filter(|b| **b == b'\n');
+        bad_line(name, line.count(), "is not UTF-8")
     })?;
+    let asked = text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with(':')).count();
+    progress.begin(Stage::Answering, asked as u64)?;
     let mut evaluation = Evaluation::default();
     let mut waiting: Vec<(usize, [&str; 4])> = Vec::new();
     // What some editors begin a text with is no part of it.
@@ -60,7 +72,7 @@ pub fn evaluate(
             continue;
         }
         let Ok(question) = <[&str; 4]>::try_from(words) else {
-            return Err(bad_line(questions, i, "does not have four words"));
+            return Err(bad_line(name, i, "does not have four words"));
         };
         if evaluation.sections.is_empty() {
             evaluation.sections.push(Section::default());
@@ -68,12 +80,12 @@ pub fn evaluate(
         waiting.push((evaluation.sections.len() - 1, question));
         if waiting.len() == TOGETHER {
             answer(embeddings, &waiting, &mut evaluation.sections)?;
-            progress(waiting.len() as u64);
+            progress.advance(waiting.len() as u64)?;
             waiting.clear();
         }
     }
     answer(embeddings, &waiting, &mut evaluation.sections)?;
-    progress(waiting.len() as u64);
+    progress.advance(waiting.len() as u64)?;
     for Section { score, .. } in &mut evaluation.sections {
         score.finish();
         evaluation.total.correct += score.correct;
@@ -114,10 +126,7 @@ impl Score {
     }
 }
 
-fn bad_line(path: &Path, index: usize, what: &str) -> Error {
-    Error::Unrecognised {
-        file: path.display().to_string(),
-        what: format!("line {} {what}", index + 1),
-        hint: "lines are `: section`, or four words of which the last is the answer".to_owned(),
-    }
+fn bad_line(name: &str, index: usize, what: &str) -> Error {
+    let advice = "lines are `: section`, or four words of which the last is the answer";
+    Error::unrecognised(name, format!("line {} {what}", index + 1), advice)
 }

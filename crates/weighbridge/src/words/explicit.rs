@@ -2,12 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use weighbridge_format::model::{Attachment, Ngrams, Records, SubwordKind, Subwords, WordMatrix};
+use weighbridge_format::model::{
+    Attachment, Ngrams, Note, NoteKind, Records, Subject, SubwordKind, Subwords, WordMatrix,
+};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Encoding, Error, Tensor, View, Vocabulary};
+use weighbridge_format::{Advice, Container, Encoding, Error, Tensor, View, Vocabulary};
 
 /// Gives every n-gram of the words a name and a row of its own number, so that buckets that no word
 /// uses are left out. N-grams that shared a bucket share a row.
+///
+/// # Errors
+/// [`Error::Refused`] if there are no n-grams of words, [`Error::Limit`] if they would take too much
+/// memory.
 pub fn to_explicit(container: &mut Container) -> Result<(), Error> {
     let found = container.word_matrix()?;
     match found.subwords.map(|s| &s.kind) {
@@ -15,20 +21,21 @@ pub fn to_explicit(container: &mut Container) -> Result<(), Error> {
         Some(SubwordKind::Explicit(_)) => return Ok(()),
         Some(SubwordKind::Floret { .. }) => {
             let what = "floret has no words that n-grams could be taken from";
-            return Err(Error::refused(what, "leave out --explicit"));
+            return Err(Error::refused(what, Advice::LeaveOut { option: "explicit" }));
         }
         None => {
-            return Err(Error::refused("the file has no subwords", "leave out --explicit"));
+            let advice = Advice::LeaveOut { option: "explicit" };
+            return Err(Error::refused("the file has no subwords", advice));
         }
     }
     let all = (0..found.word_rows()).collect();
     let buckets = found.subwords.map_or(0, Subwords::rows);
     let mut named = keep_words(container, &found, all)?;
     let rows = named.subwords.as_ref().map_or(0, Subwords::rows);
-    named.notes.push(format!(
-        "{} of {buckets} buckets have an n-gram of a word; n-grams of unknown words in the others are gone",
-        rows
-    ));
+    let text = format!(
+        "{rows} of {buckets} buckets have an n-gram of a word; n-grams of unknown words in the others are gone"
+    );
+    named.notes.push(Note::new(NoteKind::LeftOut, text).counting(rows, buckets));
     *container = named;
     Ok(())
 }
@@ -47,7 +54,7 @@ pub(super) fn keep_words(
         }
         None => Vec::new(),
     };
-    let norms = found.norms.map(|norms| pick_values(norms, &rows));
+    let norms = found.norms.map(|norms| pick_values(norms, &rows)).transpose()?;
     let mut kept = container.clone();
     if let Some(subwords) = found.subwords {
         let (ngrams, used) = named_ngrams(subwords, &words)?;
@@ -94,7 +101,9 @@ fn change_files(container: &mut Container, words: &[String]) {
     let is = |a: &Attachment, file: &str| a.name.rsplit('/').next() == Some(file);
     if container.attachments.iter().any(|a| is(a, "tokenizer.json")) {
         container.attachments.retain(|a| !is(a, "tokenizer.json"));
-        container.notes.push("tokenizer.json is left out: it tells the old words".to_owned());
+        let note =
+            Note::new(NoteKind::LeftOut, "tokenizer.json is left out: it tells the old words");
+        container.notes.push(note.about(Subject::File("tokenizer.json".to_owned())));
     }
     for list in container.attachments.iter_mut().filter(|a| is(a, "vocab.txt")) {
         let text: String = words.iter().map(|word| format!("{word}\n")).collect();
@@ -140,10 +149,9 @@ fn named_ngrams(subwords: &Subwords, words: &[String]) -> Result<NamedNgrams, Er
             list.push((ngram, new));
         });
         if bytes > most {
-            let what = format!("the n-grams of the words would take more than {most} bytes");
-            let hint =
-                format!("they have up to {} characters; are the words words?", subwords.max_n);
-            return Err(Error::refused(what, hint));
+            let what =
+                format!("bytes of the n-grams of up to {} characters of the words", subwords.max_n);
+            return Err(Error::limit(what, most as u64));
         }
     }
     Ok(ngrams)
@@ -152,14 +160,13 @@ fn named_ngrams(subwords: &Subwords, words: &[String]) -> Result<NamedNgrams, Er
 /// Some of the records.
 fn pick_records(records: &Records, rows: &[u64]) -> Option<Records> {
     let items = records.items();
-    let texts: Option<Vec<_>> =
-        rows.iter().map(|i| items.get(to_len(*i)).map(|r| r.get())).collect();
+    let texts: Option<Vec<_>> = rows.iter().map(|i| items.get(to_len(*i)).copied()).collect();
     let document = format!("[{}]", texts?.join(","));
     Records::parse(View::owned(document.into_bytes())).ok()
 }
 
 /// Some values of a vector.
-fn pick_values(vector: &Tensor, indices: &[u64]) -> Tensor {
+fn pick_values(vector: &Tensor, indices: &[u64]) -> Result<Tensor, Error> {
     let all = vector.values_f32(0, to_len(vector.count()));
     let value = |i: &u64| all.get(to_len(*i)).copied().unwrap_or(0.0);
     let bytes = indices.iter().flat_map(|i| value(i).to_le_bytes()).collect();

@@ -16,18 +16,18 @@ mod explicit;
 mod rows;
 mod select;
 
-pub use evaluate::{Evaluation, Score, evaluate};
+pub use evaluate::{Evaluation, Score, Section, evaluate};
 pub use explicit::to_explicit;
 pub use rows::TensorRows;
 pub(crate) use select::give_words;
-pub use select::{Selection, parse_words, read_words, select};
+pub use select::{Selected, parse_words, select};
 
 use rows::floats;
 use std::borrow::Cow;
 use std::path::Path;
-use weighbridge_format::model::{Subwords, norm};
+use weighbridge_format::model::{SubwordKind, SubwordVectors, Subwords, norm};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Input, Options, Tensor, Vocabulary, open};
+use weighbridge_format::{Container, Error, Tensor, Vocabulary};
 use weighbridge_search::{Hit, Metric, Query, nearest_within};
 
 /// A matrix of vectors with a word for each row, from a file of any format. The file is mapped, and
@@ -40,8 +40,6 @@ pub struct Embeddings {
     /// Rows of words; those of subwords are behind them.
     count: usize,
     dim: usize,
-    /// Unknown words are made as fastText makes them: its own n-grams, and no unit length.
-    as_fasttext: bool,
 }
 
 /// A word's vector.
@@ -49,6 +47,7 @@ pub struct Embeddings {
 pub struct Lookup<'a> {
     /// It is one of the words of the file; else it was made of its parts.
     pub known: bool,
+    /// Its values.
     pub vector: Cow<'a, [f32]>,
 }
 
@@ -57,25 +56,27 @@ pub struct Lookup<'a> {
 pub struct Question {
     /// All its words are words of the file.
     pub known: bool,
+    /// Its values.
     pub vector: Vec<f32>,
     /// Rows that are no answer.
     pub exclude: Vec<usize>,
 }
 
 impl Embeddings {
+    /// The word embeddings of a file of any format that comes with the library.
+    ///
+    /// # Errors
+    /// Where the file can't be opened, or is not word embeddings.
     pub fn open(path: impl AsRef<Path>) -> Result<Embeddings, Error> {
-        Embeddings::open_with(path, &Options::default())
+        Embeddings::new(&crate::open(path)?)
     }
 
-    /// With options of the file's format.
-    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Embeddings, Error> {
-        Embeddings::new(&open(&Input::open(path.as_ref())?, options)?)
-    }
-
-    /// The word embeddings of a container; it is an error when there is no such matrix.
+    /// The word embeddings of a container.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is not one matrix with a row for each word.
     pub fn new(container: &Container) -> Result<Embeddings, Error> {
         let found = container.word_matrix()?;
-        let format = container.origin.as_ref().map_or(container.format, |o| &o.format);
         if found.dim() == 0 {
             return Err(Error::refused("the rows have no values", ""));
         }
@@ -84,7 +85,6 @@ impl Embeddings {
             dim: to_len(found.dim()),
             matrix: found.matrix.clone(),
             subwords: found.subwords.cloned(),
-            as_fasttext: format == "fasttext",
             words: found.words.map(Cow::into_owned),
         })
     }
@@ -94,6 +94,7 @@ impl Embeddings {
         self.count
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -139,7 +140,7 @@ impl Embeddings {
         }
     }
 
-    /// The mean of the rows of a word's n-grams, brought to unit length.
+    /// The mean of the rows of a word's n-grams, brought to unit length where the model does that.
     fn made_of_parts(&self, word: &str) -> Option<Vec<f32>> {
         let subwords = self.subwords.as_ref()?;
         let (mut sums, mut count) = (vec![0f32; self.dim], 0u32);
@@ -149,10 +150,12 @@ impl Embeddings {
             sums.iter_mut().zip(values.iter()).for_each(|(sum, v)| *sum += v);
             count += 1;
         };
-        if self.as_fasttext {
-            subwords.for_each_fasttext_row(word, &mut add);
-        } else {
-            subwords.for_each_row(word, &mut add);
+        let unit = subwords.vectors == SubwordVectors::Unit;
+        match subwords.kind {
+            SubwordKind::FastText { .. } if !unit => {
+                subwords.for_each_fasttext_row(word, &mut add);
+            }
+            _ => subwords.for_each_row(word, &mut add),
         }
         if count == 0 {
             return None;
@@ -160,24 +163,33 @@ impl Embeddings {
         #[allow(clippy::cast_precision_loss)]
         let by = 1.0 / count as f32;
         sums.iter_mut().for_each(|v| *v *= by);
-        if !self.as_fasttext {
+        if unit {
             to_unit_length(&mut sums);
         }
         Some(sums)
     }
 
     /// The words nearest to a word, the nearest first, without the word itself.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
     pub fn similar(&self, word: &str, k: usize) -> Result<Vec<Hit>, Error> {
         Ok(self.answer(&[self.question(word)?], k)?.swap_remove(0))
     }
 
     /// A is to B as C is to what? The words nearest to b - a + c of the unit vectors, without the
     /// three.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
     pub fn analogy(&self, words: [&str; 3], k: usize) -> Result<Vec<Hit>, Error> {
         Ok(self.answer(&[self.analogy_question(words)?], k)?.swap_remove(0))
     }
 
     /// What is like this word?
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
     pub fn question(&self, word: &str) -> Result<Question, Error> {
         self.has_words()?;
         let Lookup { known, vector } = self.lookup(word).ok_or_else(|| self.unknown(word))?;
@@ -186,6 +198,9 @@ impl Embeddings {
     }
 
     /// A is to B as C is to what?
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
     pub fn analogy_question(&self, words: [&str; 3]) -> Result<Question, Error> {
         self.has_words()?;
         let (mut sums, mut all_known) = (vec![0.0; self.dim], true);
@@ -201,6 +216,9 @@ impl Embeddings {
     }
 
     /// The answers to several questions. Together they take much less time than one by one.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a vector of another width.
     pub fn answer(&self, questions: &[Question], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         let queries: Vec<_> =
             questions.iter().map(|q| Query { vector: &q.vector, exclude: &q.exclude }).collect();
@@ -210,12 +228,18 @@ impl Embeddings {
     fn has_words(&self) -> Result<(), Error> {
         if self.is_empty() {
             let what = "the file has no words among which the nearest could be";
-            return Err(Error::refused(what, "`lookup` makes vectors of its subwords"));
+            return Err(Error::refused(
+                what,
+                "vectors can be looked up: they are made of its subwords",
+            ));
         }
         Ok(())
     }
 
     /// The nearest words of several vectors by the cosine, on all cores.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a vector of another width.
     pub fn nearest(&self, queries: &[Query], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         let rows = TensorRows::new(&self.matrix);
         nearest_within(&rows, self.count, queries, k, Metric::Cosine)
@@ -231,7 +255,12 @@ impl Embeddings {
         let near = others.iter().find(|o| *o != word && self.find(o).is_some());
         let hint = match (near, &self.words) {
             (Some(near), _) => format!("there is {near:?}"),
-            (None, None) => format!("rows have no words; name them 0 to {}", self.count.max(1) - 1),
+            (None, None) => {
+                format!(
+                    "rows have no words; they go by their numbers, 0 to {}",
+                    self.count.max(1) - 1
+                )
+            }
             (None, Some(_)) if self.subwords.is_some() => {
                 "none of its parts has a vector either".to_owned()
             }
@@ -239,7 +268,7 @@ impl Embeddings {
                 "the file has no subwords, so that it knows its own words only".into()
             }
         };
-        Error::refused(format!("there is no vector for {word:?}"), hint)
+        Error::not_found(word, format!("there is no vector for {word:?}"), hint)
     }
 }
 

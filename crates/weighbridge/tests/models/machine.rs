@@ -3,19 +3,20 @@
 use crate::{COMMIT, sha256};
 use std::path::{Path, PathBuf};
 use weighbridge::Error;
-use weighbridge::models::{Hub, Places, Report, Request, pull};
+use weighbridge::Progress;
+use weighbridge::models::{Hub, Places, PullSettings, Pulled, pull};
 
 /// A machine with empty caches that reaches a server.
 pub(crate) struct Machine {
     pub folder: tempfile::TempDir,
-    pub request: Request,
+    pub request: PullSettings,
 }
 
 impl Machine {
     pub(crate) fn new(endpoint: &str) -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let places = Places::new(folder.path().join("ours"), folder.path().join("hub"));
-        let mut request = Request::new(places, Hub::new(endpoint));
+        let mut request = PullSettings::new(places, Hub::new(endpoint));
         request.network = true;
         Machine { folder, request }
     }
@@ -27,8 +28,8 @@ impl Machine {
         machine
     }
 
-    pub(crate) fn pull(&self, name: &str) -> Result<Report, Error> {
-        pull(name, &self.request)?.write(&mut |_| {})
+    pub(crate) fn pull(&self, name: &str) -> Result<Pulled, Error> {
+        pull(name, &self.request)?.write(&mut Progress::none())
     }
 
     pub(crate) fn refused(&self, name: &str) -> String {

@@ -8,9 +8,10 @@ use serde_json::{Value as Json, json};
 use server::{Answer, Asked, Server};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
-use weighbridge::Error;
 use weighbridge::models::pull;
+use weighbridge::{Error, Progress, Status};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -72,9 +73,13 @@ fn from_the_hub_over_the_network() {
     let server = Server::start(hub(list(&files), files.clone()));
     let mut machine = Machine::new(&server.address);
     let mut seen = 0;
+    let mut tell = |status: Status| {
+        seen = status.done;
+        ControlFlow::Continue(())
+    };
     let ready = pull("org/m", &machine.request).unwrap();
     let bytes = ready.bytes();
-    let report = ready.write(&mut |n| seen += n).unwrap();
+    let report = ready.write(&mut Progress::new(&mut tell)).unwrap();
     assert!(!report.already);
     assert_eq!((report.bytes, seen), (bytes, bytes));
     let from = report.from.clone().unwrap();
@@ -100,7 +105,7 @@ fn from_the_hub_over_the_network() {
     assert_eq!(server.paths().len(), paths.len());
     machine.request.revision = Some("v2/beta".to_owned());
     let error = machine.pull("org/m").unwrap_err().to_string();
-    assert!(error.contains(COMMIT) && error.contains("--force"), "{error}");
+    assert!(error.contains(COMMIT) && error.contains("overwrite"), "{error}");
     machine.request.force = true;
     std::fs::write(report.model.join("left-over"), "x").unwrap();
     assert!(!machine.pull("org/m").unwrap().already);
@@ -304,12 +309,12 @@ fn lists_are_not_trusted() {
     bad_commit["sha"] = "../x".into();
     let huge_config = sized("config.json", json!(1u64 << 40));
     for (list, word) in [
-        (sized("vocab.txt", json!(u64::MAX)), "absurdly large"),
-        (sized("vocab.txt", json!(-1)), "no list"),
+        (sized("vocab.txt", json!(u64::MAX)), "bytes of the files of org/m"),
+        (sized("vocab.txt", json!(-1)), "not a list"),
         (bad_commit, "no commit"),
-        (huge_config, "more than such a file"),
+        (huge_config, "bytes of config.json"),
         (json!({"error": "x"}), "no commit"),
-        (json!([]), "no list"),
+        (json!([]), "not a list"),
         (json!({"sha": COMMIT}), "has no config.json"),
     ] {
         let server = Server::start(hub(list, files.clone()));
@@ -382,12 +387,12 @@ fn what_is_not_found_says_where_it_was_looked_for() {
         at("ours/models/minilm"),
         at("ours/models/sentence-transformers--all-MiniLM-L6-v2"),
         at("hub/models--sentence-transformers--all-MiniLM-L6-v2"),
-        "`weighbridge pull minilm`".to_owned(),
+        "pulling minilm fetches it".to_owned(),
     ] {
         assert!(error.contains(&place), "{place}: {error}");
     }
     let error = machine.find("org/m").unwrap_err().to_string();
-    assert!(error.contains("`weighbridge pull org/m --network`"), "{error}");
+    assert!(error.contains("pulling org/m over the network fetches it"), "{error}");
     assert!(machine.find("mini-lm").unwrap_err().to_string().contains("is minilm meant?"));
     assert!(machine.find("./m.weights").unwrap_err().to_string().contains("no file or folder"));
 
@@ -399,7 +404,7 @@ fn what_is_not_found_says_where_it_was_looked_for() {
     assert!(error.contains("models--org--model (model.safetensors is missing)"), "{error}");
     assert!(machine.find("org/modle").unwrap_err().to_string().contains("is org/model meant?"));
     let error = machine.refused("org/model");
-    assert!(error.contains("is missing") && error.contains("--network"), "{error}");
+    assert!(error.contains("is missing") && error.contains("network"), "{error}");
     for name in ["../m", "/m", "a/b/c", ""] {
         assert!(machine.refused(name).contains("can't be the name"));
     }

@@ -7,9 +7,10 @@ use crate::args::Quickstart;
 use crate::render::{BOLD, DIM, styled};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weighbridge::model::Plan;
 use weighbridge::sink::{self, RealFiles};
-use weighbridge::{Container, Error, Format, FormatInfo, Options, samples, table};
+use weighbridge::{
+    Container, Error, Format, FormatInfo, Formats, Options, Plan, Progress, samples,
+};
 
 pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     let folder = &args.folder;
@@ -19,16 +20,16 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     write_texts(folder)?;
 
     say("What is inside: metadata, tensors, vocabulary")?;
-    let model = made.iter().find(|(id, _)| *id == "embd").map(|(_, p)| p.clone());
-    let model = model.unwrap_or_else(|| folder.join("tiny.weights"));
+    let model = folder.join("tiny.weights");
     step(&["inspect", &text(&model), "--tensors", "embeddings.*"])?;
-    if let Some((_, oinf)) = made.iter().find(|(id, _)| *id == "oinf") {
-        step(&["inspect", &text(oinf), "--tensors", "embeddings.LayerNorm.*", "--stats"])?;
+    if let Some(declared) = made.iter().find(|s| s.format.is_some_and(|i| i.declarations)) {
+        let tensors = "embeddings.LayerNorm.*";
+        step(&["inspect", &text(&declared.path), "--tensors", tensors, "--stats"])?;
     }
 
     say("Are they whole? Every rule of each format, checksums included")?;
     let mut all = vec!["verify".to_owned()];
-    all.extend(made.iter().map(|(_, p)| text(p)));
+    all.extend(made.iter().filter(|s| s.is_read).map(|s| text(&s.path)));
     step(&all.iter().map(String::as_str).collect::<Vec<_>>())?;
 
     say("One flipped bit is found")?;
@@ -59,12 +60,11 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     let small = folder.join("small.mcf");
     step(&["quantize", &text(&directory), &text(&small), "--method", "k4", "--force"])?;
 
-    if let Some((_, words)) = made.iter().find(|(id, _)| *id == "finalfusion") {
-        say("Words: which are near, also to one that is not in the file")?;
-        step(&["similar", &text(words), "truck", "bicycles", "-k", "3"])?;
-        say("A man is to a king as a woman is to whom?")?;
-        step(&["analogy", &text(words), "man", "king", "woman", "-k", "1"])?;
-    }
+    say("Words: which are near, also to one that is not in the file")?;
+    let words = text(&folder.join("words.fifu"));
+    step(&["similar", &words, "truck", "bicycles", "-k", "3"])?;
+    say("A man is to a king as a woman is to whom?")?;
+    step(&["analogy", &words, "man", "king", "woman", "-k", "1"])?;
 
     texts::run(folder, &directory, args.offline)?;
 
@@ -98,24 +98,32 @@ fn say(title: &str) -> Result<ExitCode, Error> {
     print(&format!("\n{}\n", styled(BOLD, title)))
 }
 
+/// A sample that was written.
+struct Sample {
+    /// The description of its format; a model directory has none here.
+    format: Option<&'static FormatInfo>,
+    path: PathBuf,
+    is_read: bool,
+}
+
 /// Writes the sample that suits each format; a new format appears here by itself.
-fn write_samples(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, Error> {
-    let mut made: Vec<(&'static str, PathBuf)> = Vec::new();
-    for format in table().iter().filter(|f| f.info().writes && !f.info().is_folder) {
+fn write_samples(folder: &Path) -> Result<Vec<Sample>, Error> {
+    let mut made: Vec<Sample> = Vec::new();
+    for format in Formats::builtin().iter().filter(|f| f.writes() && !f.info().is_folder) {
         let info = format.info();
-        let Some(plan) = suitable_plan(*format) else { continue };
+        let Some(plan) = suitable_plan(format) else { continue };
         let path = sample_path(folder, info, &made);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| Error::io(parent, e))?;
         }
-        sink::write(&plan, &path, &RealFiles, &mut |_| {})?;
+        sink::write(&plan, &path, &RealFiles, &mut Progress::none())?;
         print(&line(&path, info.summary))?;
-        made.push((info.id, path));
+        made.push(Sample { format: Some(info), path, is_read: format.reads() });
     }
-    let directory = folder.join("hf-model");
-    samples::write_encoder(&directory)?;
-    print(&line(&directory, "a Hugging Face model directory"))?;
-    made.push(("hf", directory));
+    let path = folder.join("hf-model");
+    samples::write_encoder(&path)?;
+    print(&line(&path, "a Hugging Face model directory"))?;
+    made.push(Sample { format: None, path, is_read: true });
     Ok(made)
 }
 
@@ -124,7 +132,7 @@ fn line(path: &Path, what: &str) -> String {
 }
 
 /// The sample of which a format keeps most.
-fn suitable_plan(format: &dyn Format) -> Option<Plan> {
+fn suitable_plan(format: &Format) -> Option<Plan> {
     let info = format.info();
     let samples = if info.holds.words_only() {
         vec![samples::subword_embeddings(), samples::word_embeddings(), samples::single_words()]
@@ -141,9 +149,9 @@ fn suitable_plan(format: &dyn Format) -> Option<Plan> {
 }
 
 /// Files of rows get a folder each, because some have a `meta.json` beside them.
-fn sample_path(folder: &Path, info: &FormatInfo, made: &[(&str, PathBuf)]) -> PathBuf {
+fn sample_path(folder: &Path, info: &FormatInfo, made: &[Sample]) -> PathBuf {
     // Some have an extension in common.
-    let taken = |e: &str| made.iter().any(|(_, path)| path.extension().is_some_and(|x| x == e));
+    let taken = |e: &str| made.iter().any(|s| s.path.extension().is_some_and(|x| x == e));
     let extension = info.extensions.iter().copied().find(|e| !taken(e)).unwrap_or(info.id);
     if info.holds.words_only() {
         folder.join(format!("words.{extension}"))
@@ -175,7 +183,8 @@ fn step(arguments: &[&str]) -> Result<(), Error> {
     let quoted = |a: &&str| if a.contains('*') { format!("'{a}'") } else { (*a).to_owned() };
     let shown: Vec<_> = arguments.iter().map(quoted).collect();
     print(&format!("{}\n", styled(DIM, format!("$ weighbridge {}", shown.join(" ")))))?;
-    let typed = ["weighbridge"].iter().chain(arguments).map(Into::into);
-    let (cli, options) = crate::args::parse(typed);
-    super::run(cli, options).map(|_| ())
+    let typed: Vec<_> = ["weighbridge"].iter().chain(arguments).map(Into::into).collect();
+    let command = crate::args::parse(&typed);
+    let command = command.map_err(|e| Error::refused(e.to_string(), ""))?;
+    super::run(command).map(|_| ())
 }

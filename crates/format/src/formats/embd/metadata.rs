@@ -1,6 +1,7 @@
 //! The required metadata keys: deriving them from the content, and holding them against it.
 
 use super::rules::{DISAGREES, REQUIRED_KEY};
+use crate::Advice;
 use crate::model::Container;
 use crate::wire::Findings;
 
@@ -57,12 +58,11 @@ pub(super) fn check(container: &Container, metadata_offset: u32, findings: &mut 
     for key in REQUIRED {
         let field = format!("metadata {key:?}");
         let Some(text) = container.text(key) else {
-            findings.push(
-                REQUIRED_KEY
-                    .at(at..at + 8)
-                    .field(field)
-                    .hint(format!("`weighbridge convert` with --set {key}=VALUE adds it")),
-            );
+            findings.push(REQUIRED_KEY.at(at..at + 8).field(field).hint(Advice::set_to(
+                "set",
+                format!("{key}=VALUE"),
+                "adds it",
+            )));
             continue;
         };
         // The output of an embedder may be narrower than its hidden layers.

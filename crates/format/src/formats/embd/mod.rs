@@ -13,22 +13,14 @@ mod write;
 
 pub(super) use metadata::derived as bert_facts;
 
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Keeps, Plan};
-use crate::wire::Findings;
-use crate::{Error, Input, OptionSpec, Options};
+use super::{Format, FormatInfo};
+use crate::OptionSpec;
+use crate::model::{Holds, Keeps};
 
-pub(super) struct Embd;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "embd",
-    name: "EMBD .weights",
+const INFO: FormatInfo = FormatInfo {
     summary: "weights and vocabulary of a sentence embedder, with checksums",
     extensions: &["weights"],
     magic: &layout::MAGIC,
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: layout::DTYPES,
         rank: (1, 4),
@@ -53,23 +45,13 @@ static INFO: FormatInfo = FormatInfo {
         },
     ],
     rules: rules::RULES,
-    declarations: false,
+    no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
+    ..FormatInfo::new("embd", "EMBD .weights")
 };
 
-impl Format for Embd {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
-        read::read(input, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check(container, input, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
-}
+pub(super) static FORMAT: Format = Format {
+    read: Some(|input, _, findings| read::read(input, findings)),
+    check: rules::check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

@@ -259,7 +259,7 @@ fn read_tensors(
         }
         regions.add(range.clone(), What::Tensor(tensors.len()));
         let view = source.view(range.clone()).ok_or_else(|| TENSOR_RANGE.at(range))?;
-        tensors.push(Tensor::stored(name, Encoding::Plain(dtype), shape, view));
+        tensors.push(Tensor::unchecked(name, Encoding::Plain(dtype), shape, view));
     }
     if let Some(range) = relative_only {
         findings.push(ALIGNMENT_RELATIVE.at(range).field("tensor data"));

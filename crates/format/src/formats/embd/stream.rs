@@ -45,7 +45,7 @@ pub(super) fn read(source: &Source) -> Result<Container, Box<Finding>> {
         c.take(bytes, &field)?;
         regions.add(at..c.position(), What::Tensor(tensors.len()));
         let view = source.view(at..c.position()).ok_or_else(|| Box::new(STREAM.at(at..size)))?;
-        tensors.push(Tensor::stored(name, Encoding::Plain(DType::F32), shape, view));
+        tensors.push(Tensor::unchecked(name, Encoding::Plain(DType::F32), shape, view));
     }
     let at = c.position();
     let tokens = c.u32("vocab_size")?;

@@ -4,11 +4,11 @@ use super::super::FormatInfo;
 use super::layout::{self, Descriptor, Header};
 use super::metadata::{REQUIRED, derived};
 use crate::model::{
-    Container, Encoding, FilePlan, MATRIX, Piece, Placement, Plan, Report, SPECIAL_TOKENS,
-    SharedData, Tensor, WORD_TABLE, fit,
+    Container, Encoding, FilePlan, MATRIX, Note, NoteKind, Piece, Placement, Plan, Report,
+    SPECIAL_TOKENS, SharedData, Subject, Tensor, WORD_TABLE, fit,
 };
 use crate::wire::{align_up, fnv1a32, put_u16, put_u32};
-use crate::{Error, Options};
+use crate::{Advice, Error, Options};
 use std::collections::HashSet;
 use weighbridge_codec::DType;
 
@@ -23,7 +23,7 @@ pub(super) fn plan(
     let mut report = Report::default();
     let container = &adapt(container, options, &mut report)?;
     if options.get("layout") == Some("stream") {
-        return plan_stream(container, options, info, report);
+        return plan_stream(container, info, report);
     }
     let rows = container.tensor(WORD_TABLE).and_then(|t| t.shape.first().copied());
     let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
@@ -31,9 +31,9 @@ pub(super) fn plan(
         && rows != tokens
     {
         let what = format!("the vocabulary has {tokens} tokens, the word embeddings {rows} rows");
-        report.warnings.push(what);
+        report.warnings.push(Note::new(NoteKind::Disagrees, what));
     }
-    let placements = fit(container, &info.holds, options, &mut report)?;
+    let placements = fit(container, &info.holds, &mut report)?;
     let dialect = container.dialect_of("embd");
     let flags = dialect.and_then(|d| d.get("flags")?.as_u64()).and_then(|f| u32::try_from(f).ok());
     let mut flags = flags.unwrap_or(0b111) & 0b110;
@@ -113,7 +113,7 @@ fn adapt(
                 format!("there is a tensor {name:?} and one of the same name without \"bert.\"");
             return Err(Error::refused(
                 what,
-                "give one of them another name with --rename OLD=NEW",
+                Advice::set("rename", "gives one of them another name"),
             ));
         }
     }
@@ -131,11 +131,12 @@ fn adapt(
         }
         // Always 0, 1, 2, …: no weights.
         if foreign && t.name == "embeddings.position_ids" && counts_up(t) {
-            report.ignored.push(format!("tensor {}", t.name));
+            report.ignored.push(Subject::Tensor(t.name.clone()));
             return false;
         }
         if t.name.len() > LONGEST {
-            report.lose("a tensor", "its name is longer than 65535 bytes");
+            let name: String = t.name.chars().take(64).collect();
+            report.lose(Subject::Tensor(name + "…"), "its name is longer than 65535 bytes");
             return false;
         }
         true
@@ -157,9 +158,12 @@ fn adapt(
         match derived(&c, key) {
             Some(value) => c.set_text(key, value.to_string()),
             None if key == "created_at" => c.set_text(key, super::super::created_at(options)?),
-            None => report.warnings.push(format!(
-                "required metadata {key:?} is unknown; give it with --set {key}=VALUE"
-            )),
+            None => {
+                let text = format!("required metadata {key:?} is unknown");
+                let note = Note::new(NoteKind::Missing, text).about(Subject::Metadata(key.into()));
+                let advice = Advice::set_to("set", format!("{key}=VALUE"), "gives it");
+                report.warnings.push(note.advice(advice));
+            }
         }
     }
     Ok(c)
@@ -194,7 +198,7 @@ fn metadata_section(container: &Container, report: &mut Report) -> Vec<u8> {
         let (Ok(key_length), Ok(text_length)) =
             (u16::try_from(key.len()), u16::try_from(text.len()))
         else {
-            report.lose(format!("metadata {key:?}"), "it is longer than 65535 bytes");
+            report.lose(Subject::Metadata(key.clone()), "it is longer than 65535 bytes");
             continue;
         };
         put_u16(&mut entries, key_length);
@@ -221,7 +225,7 @@ fn vocabulary_section(
     for (id, token) in vocabulary.tokens().enumerate() {
         // Dropping one token would renumber all that follow, so its text goes and its place stays.
         let length = u16::try_from(token.len()).unwrap_or_else(|_| {
-            report.lose(format!("token {id}"), "it is longer than 65535 bytes");
+            report.lose(Subject::Token(id as u64), "it is longer than 65535 bytes");
             0
         });
         put_u16(&mut entries, length);
@@ -229,10 +233,8 @@ fn vocabulary_section(
     }
     for (name, id) in &vocabulary.special {
         if !SPECIAL_TOKENS.iter().any(|(known, _)| known == name) {
-            report.lose(
-                format!("special token {name} = {id}"),
-                "the format has a place for five only",
-            );
+            let subject = Subject::SpecialToken(name.clone(), *id);
+            report.lose(subject, "the format has a place for five only");
         }
     }
     let mut special = Vec::new();
@@ -299,7 +301,6 @@ fn layout_tensors(
 /// The stream layout: f32 only, no metadata.
 fn plan_stream(
     container: &Container,
-    options: &Options,
     info: &FormatInfo,
     mut report: Report,
 ) -> Result<Plan, Error> {
@@ -312,13 +313,14 @@ fn plan_stream(
         key != "created_at"
             && derived(container, key).is_none_or(|v| value.as_text() != Some(&v.to_string()))
     });
-    let placements = fit(&bare, &holds, options, &mut report)?;
+    let placements = fit(&bare, &holds, &mut report)?;
     if let Some(vocabulary) = &container.vocabulary {
         // Readers of this layout find special tokens by their texts.
         let mut by_text = vocabulary.clone();
         by_text.find_special();
         for (name, id) in vocabulary.special.iter().filter(|s| !by_text.special.contains(s)) {
-            report.lose(format!("special token {name} = {id}"), "the layout has no place for it");
+            let subject = Subject::SpecialToken(name.clone(), *id);
+            report.lose(subject, "the layout has no place for it");
         }
     }
     let mut file = FilePlan::default();

@@ -13,23 +13,14 @@ mod tests;
 mod write;
 
 use super::wordlist::LOSSY;
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Plan};
-use crate::wire::Findings;
-use crate::{Error, Input, Options};
+use super::{Format, FormatInfo};
+use crate::model::{Holds, SubwordVectors};
 use weighbridge_codec::DType;
 
-pub(super) struct FastText;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "fasttext",
-    name: "fastText model .bin",
+const INFO: FormatInfo = FormatInfo {
     summary: "words and n-gram buckets with their rows, as fastText trains them",
     extensions: &["bin"],
     magic: &layout::MAGIC,
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: &[DType::F32],
         rank: (2, 2),
@@ -40,28 +31,13 @@ static INFO: FormatInfo = FormatInfo {
     },
     options: &[LOSSY],
     rules: rules::RULES,
-    declarations: false,
+    subword_vectors: SubwordVectors::Mean,
+    ..FormatInfo::new("fasttext", "fastText model .bin")
 };
 
-impl Format for FastText {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn read(
-        &self,
-        input: &Input,
-        options: &Options,
-        findings: &mut Findings,
-    ) -> Result<Container, Stop> {
-        read::read(input, options, findings)
-    }
-
-    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        rules::check(container, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
-}
+pub(super) static FORMAT: Format = Format {
+    read: Some(read::read),
+    check: |container, _, findings| rules::check(container, findings),
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

@@ -1,7 +1,7 @@
 //! Bytes to container.
 
 use super::super::Stop;
-use super::super::wordlist::{Decode, put_word};
+use super::super::wordlist::{Decode, LOSSY_HINT, put_word};
 use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
 use super::rows::Means;
 use super::rules::*;
@@ -66,7 +66,7 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
 
     let f32s = |name: &str, shape: [u64; 2], span: &Span| {
         let view = view(source, span)?;
-        Ok::<_, Stop>(Tensor::stored(name, Encoding::Plain(DType::F32), shape.to_vec(), view))
+        Ok::<_, Stop>(Tensor::unchecked(name, Encoding::Plain(DType::F32), shape.to_vec(), view))
     };
     let mut tensors = vec![f32s(MATRIX, [rows, dim], &data)?];
     if let Some(subwords) = &subwords {
@@ -83,7 +83,7 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
         regions.add(data.clone(), What::Tensor(0));
     }
     let counts = View::owned(dictionary.counts);
-    tensors.push(Tensor::stored(COUNTS, Encoding::Plain(DType::I64), vec![words], counts));
+    tensors.push(Tensor::unchecked(COUNTS, Encoding::Plain(DType::I64), vec![words], counts));
     if output_shape[0] > 0 {
         regions.add(output.clone(), What::Tensor(tensors.len()));
         tensors.push(f32s(OUTPUT, output_shape, &output)?);
@@ -142,7 +142,7 @@ fn subwords(args: &Args) -> Result<Option<Subwords>, Box<Finding>> {
     let kind = SubwordKind::FastText { buckets: bucket.cast_unsigned() };
     // n-grams of no characters there are none.
     let (min_n, max_n) = (min_n.max(1).cast_unsigned(), max_n.cast_unsigned());
-    let subwords = Subwords { min_n, max_n, kind };
+    let subwords = Subwords::new(min_n, max_n, kind);
     match subwords.fault() {
         None => Ok(Some(subwords)),
         Some(why) => Err(Box::new(ARGUMENTS.at(8..56).field("arguments").found(why))),
@@ -211,7 +211,7 @@ impl Dictionary {
             let text = decode.word(word).map_err(|bad| {
                 let bad = at + bad.at as u64;
                 let finding = TEXT.at(bad..bad + 1).field(format!("word {i}"));
-                finding.expected("UTF-8 text").hint("--lossy puts a mark in its place")
+                finding.expected("UTF-8 text").hint(LOSSY_HINT)
             })?;
             put_word(&mut entries, &text);
             counts.extend_from_slice(c.take(8, "word count")?);

@@ -1,8 +1,8 @@
 //! Small models, made by hand.
 
-use super::FastText;
+use super::FORMAT;
 use super::layout::{Args, MAGIC};
-use crate::formats::{Format, check, open};
+use crate::formats::testing::{check, open};
 use crate::sink::to_memory;
 use crate::{Container, Error, Input, Options};
 
@@ -45,7 +45,7 @@ fn read(bytes: &[u8]) -> Result<Container, String> {
 }
 
 fn written(container: &Container) -> Vec<u8> {
-    to_memory(&FastText.plan(container, &Options::default()).unwrap()).unwrap().remove(0).1
+    to_memory(&FORMAT.plan(container, &Options::default()).unwrap()).unwrap().remove(0).1
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn vectors_of_others_are_taken_apart() {
     let expected = container.tensors[0].values_f32(0, 14);
     container.tensors.truncate(1);
     container.format = "finalfusion";
-    container.dialect.clear();
+    container.dialect = crate::model::Dialect::new();
     let again = read(&written(&container)).unwrap();
     let found = again.tensors[0].values_f32(0, 14);
     assert!(expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
@@ -115,7 +115,7 @@ fn other_models_are_refused_by_name() {
     let input = Input::from_bytes("x.bin", short.to_vec());
     let (_, findings) = check(&input, &Options::default(), false).unwrap();
     assert_eq!(findings.first_error().unwrap().rule, "FT-14");
-    let plan = FastText.plan(&read(short).unwrap(), &Options::default()).unwrap();
+    let plan = FORMAT.plan(&read(short).unwrap(), &Options::default()).unwrap();
     assert_eq!(to_memory(&plan).unwrap().remove(0).1, short);
     assert_eq!(read(&[&bytes[..], b"x"].concat()).unwrap_err(), "FT-11");
 }

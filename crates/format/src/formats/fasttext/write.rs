@@ -5,7 +5,8 @@ use super::super::wordlist::{Prepared, prepare};
 use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
 use super::rows::OwnRows;
 use crate::model::{
-    Container, Encoding, FilePlan, Holds, Piece, Plan, Report, SubwordKind, Subwords, Tensor,
+    Container, Encoding, FilePlan, Holds, Piece, Plan, Report, Subject, SubwordKind, Subwords,
+    Tensor,
 };
 use crate::wire::{put_u32, put_u64, to_len};
 use crate::{Error, Options, Vocabulary};
@@ -13,11 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
-pub(super) fn plan(
-    container: &Container,
-    options: &Options,
-    info: &FormatInfo,
-) -> Result<Plan, Error> {
+pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan, Error> {
     let mut lost = Report::default();
     let known = |s: &Subwords| matches!(s.kind, SubwordKind::FastText { .. });
     let container = if container.subwords.as_ref().is_none_or(known) {
@@ -27,14 +24,15 @@ pub(super) fn plan(
         let holds = Holds { subwords: false, ..info.holds };
         container.narrowed_to(&FormatInfo { holds, ..*info }, &mut lost)
     };
-    let prepared = prepare(&container, options, info)?;
+    let prepared = prepare(&container, info)?;
     check_words(&prepared.words)?;
     let (rows, dim) = (prepared.rows(), prepared.dim());
     let Prepared { matrix, words, mut report } = prepared;
-    report.losses.splice(0..0, lost.losses);
-    report.ignored.extend(lost.ignored);
+    report.prepend(lost);
     let old = Old::of(&container, words.len() as u64, dim);
-    report.ignored.retain(|i| !old.names().any(|name| *i == format!("tensor {name:?}")));
+    report
+        .ignored
+        .retain(|i| !old.names().any(|name| matches!(i, Subject::Tensor(n) if n == name)));
 
     let too_large = || Error::refused("the matrix is too large for fastText", "");
     let number = |n: u64| i32::try_from(n).map_err(|_| too_large());

@@ -4,7 +4,7 @@
 //! travels with the container; when it is written again, only the values that differ are edited in
 //! it, so that comments and order stay.
 
-use crate::model::{Report, Value};
+use crate::model::{Loss, Report, Subject, Value};
 use std::collections::HashMap;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, value};
 use weighbridge_codec::DType;
@@ -100,7 +100,7 @@ pub(super) fn write(
     let before = match (old, &known) {
         (Some(text), None) if metadata.is_empty() => return Some(text.to_owned()),
         (Some(_), None) => {
-            report.lose("the old metadata text", "it is no TOML that could be added to");
+            report.lose(Subject::MetadataText, "the old one is not TOML that could be added to");
             &[][..]
         }
         (_, known) => known.as_deref().unwrap_or_default(),
@@ -117,12 +117,12 @@ pub(super) fn write(
             continue;
         }
         let Some((item, exact)) = to_item(new) else {
-            report.lose(format!("metadata {name:?}"), "TOML has no type for it");
+            report.lose(Subject::Metadata(name.clone()), "TOML has no type for it");
             continue;
         };
         if !exact {
-            let why = format!("{} is kept as text", new.type_name());
-            report.lose(format!("type of metadata {name:?}"), why);
+            let subject = Subject::Metadata(name.clone());
+            report.losses.push(Loss::as_text(subject, &new.type_name()));
         }
         if old.is_some() {
             edits.insert(name, Some(item));
@@ -145,7 +145,7 @@ pub(super) fn write(
     });
     for (name, item) in added {
         if !add(document.as_table_mut(), name, item) {
-            report.lose(format!("metadata {name:?}"), "a table has that name");
+            report.lose(Subject::Metadata(name.clone()), "a table has that name");
         }
     }
     Some(lines_like(old.unwrap_or_default(), document.to_string()))

@@ -15,23 +15,15 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Keeps, Plan};
-use crate::wire::Findings;
-use crate::{Error, Input, OptionSpec, Options};
+use super::{Format, FormatInfo, QuantizedContent};
+use crate::OptionSpec;
+use crate::model::{Holds, Keeps};
 use weighbridge_codec::DType;
 
-pub(super) struct Finalfusion;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "finalfusion",
-    name: "finalfusion .fifu",
+const INFO: FormatInfo = FormatInfo {
     summary: "word embeddings with subwords, plain or product-quantized",
     extensions: &["fifu"],
     magic: layout::MAGIC,
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: &[DType::F32],
         product: true,
@@ -50,23 +42,14 @@ static INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
-    declarations: false,
+    quantized: Some(QuantizedContent::Words),
+    no_metadata: |c| c.dialect.contains_key("draft").then_some("the early draft of finalfusion"),
+    ..FormatInfo::new("finalfusion", "finalfusion .fifu")
 };
 
-impl Format for Finalfusion {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
-        read::read(input, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check(container, input, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
-}
+pub(super) static FORMAT: Format = Format {
+    read: Some(|input, _, findings| read::read(input, findings)),
+    check: rules::check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

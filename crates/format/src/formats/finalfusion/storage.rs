@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         let bytes = encoding.byte_len(&shape);
         self.pad(dtype.bits() / 8, bytes)?;
         let view = self.data(bytes, &fields, "matrix", What::Tensor(self.index))?;
-        Ok(Tensor::stored(MATRIX, encoding, shape, view))
+        Ok(Tensor::unchecked(MATRIX, encoding, shape, view))
     }
 
     fn norms(&mut self) -> Result<Tensor, Stop> {
@@ -70,7 +70,7 @@ impl Reader<'_, '_> {
         let bytes = DType::F32.byte_len(count);
         self.pad(4, bytes)?;
         let view = self.data(bytes, &fields, "norms", What::Tensor(self.index))?;
-        Ok(Tensor::stored(NORMS, Encoding::Plain(DType::F32), vec![count], view))
+        Ok(Tensor::unchecked(NORMS, Encoding::Plain(DType::F32), vec![count], view))
     }
 
     fn quantized(&mut self) -> Result<Tensor, Stop> {
@@ -118,7 +118,7 @@ impl Reader<'_, '_> {
         let product = Product::new([dim, parts, centroids], values, projection, norms);
         let product = product.ok_or_else(|| wrong("sizes that fit", String::new()))?;
         let encoding = Encoding::Product(Arc::new(product));
-        Ok(Tensor::stored(MATRIX, encoding, vec![sizes.rows, dim], view))
+        Ok(Tensor::unchecked(MATRIX, encoding, vec![sizes.rows, dim], view))
     }
 
     /// In the draft both kinds of matrices have one number: only one of the two readings accounts

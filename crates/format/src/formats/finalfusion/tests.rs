@@ -1,8 +1,9 @@
 //! Small files made by hand, most of them hostile.
 
+use crate::formats::testing::{check, find, open};
 use crate::sink::to_memory;
 use crate::wire::{put_u32, put_u64};
-use crate::{Input, Options, check, find, open};
+use crate::{Input, Options};
 
 /// The data of a chunk, put together.
 #[derive(Clone, Default)]
@@ -161,7 +162,10 @@ fn what_is_missing_in_a_chunk_is_not_missing_in_the_file() {
     let (_, findings) = check(&Input::from_bytes("x", bytes), &Options::default(), false).unwrap();
     let finding = &findings.list()[0];
     assert_eq!(finding.rule, "FIFU-07");
-    assert!(finding.hint.contains("chunk") && !finding.hint.contains("cut short"));
+    assert!(
+        finding.hint.to_string().contains("chunk")
+            && !finding.hint.to_string().contains("cut short")
+    );
 }
 
 /// Zeros and line ends in words, an empty word, explicit n-grams of none, and floret's chunk of no

@@ -71,7 +71,7 @@ pub(super) fn read(
         Chunk::FastText => SubwordKind::FastText { buckets },
         _ => SubwordKind::Explicit(Arc::new(explicit(c, ngrams, source, regions, findings)?)),
     };
-    let subwords = Subwords { min_n, max_n, kind };
+    let subwords = Subwords::new(min_n, max_n, kind);
     check_parameters(&subwords, start..words_at)?;
     Ok(Words { vocabulary: Some(vocabulary), subwords: Some(subwords) })
 }
@@ -142,7 +142,7 @@ fn floret(c: &mut Cursor) -> Result<Subwords, Stop> {
     };
     let (bow, eow) = (text("bow")?, text("eow")?);
     let kind = SubwordKind::Floret { buckets, hashes, seed, bow, eow };
-    let subwords = Subwords { min_n, max_n, kind };
+    let subwords = Subwords::new(min_n, max_n, kind);
     check_parameters(&subwords, start..c.position())?;
     Ok(subwords)
 }

@@ -1,16 +1,17 @@
 //! Container to planned bytes.
 
 use super::super::FormatInfo;
+use super::super::wordlist::NO_WORDS;
 use super::layout::{Chunk, MAGIC, padding};
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
 use crate::model::{
-    Changed, Container, Encoding, FilePlan, NORMS, Piece, Plan, Report, SubwordKind, Tensor, fit,
-    lose_others, lose_precision,
+    Changed, Container, Encoding, FilePlan, NORMS, Piece, Plan, Report, Subject, SubwordKind,
+    Tensor, fit, lose_others, lose_precision,
 };
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
-use crate::{Error, Options};
+use crate::{Advice, Error, Options};
 use weighbridge_codec::DType;
 
 /// What is said of rows that got unit length.
@@ -38,10 +39,10 @@ pub(super) fn plan(
         let own = matches!(t.encoding, Encoding::Product(_));
         own || t.target.as_ref().is_some_and(|t| matches!(t.encoding, Encoding::Product(_)))
     };
-    let codes = quantized(&matrix) && options.get("dtype").is_none();
+    let codes = quantized(&matrix) && container.dtype.is_none();
     if draft && let Some(lengths) = norms.take() {
         if codes {
-            report.lose("the lengths of the rows", "the draft has no place for them");
+            report.lose(Subject::RowLengths, "the draft has no place for them");
         } else {
             lose_precision(&matrix, &mut report);
             matrix = matrix.scale_rows(&lengths);
@@ -56,22 +57,18 @@ pub(super) fn plan(
     // Words without rows have no norms; floret's files have a chunk of none.
     let none = norms.take_if(|n| n.count() == 0).is_some();
     let alone = reduced(container, &words, matrix, norms, &mut report);
-    let placements = fit(&alone, &info.holds, options, &mut report)?;
+    let placements = fit(&alone, &info.holds, &mut report)?;
     if normalized {
-        let tensor = embeddings.matrix.name.clone();
-        let (from, to) = (embeddings.matrix.encoding.name().into_owned(), UNIT.to_owned());
+        let from = embeddings.matrix.encoding.name();
         report.kept = 0;
-        report.changed = vec![Changed { tensor, from, to }];
+        report.changed = vec![Changed::new(&embeddings.matrix.name, from, UNIT)];
     }
     let placed = placements.split_first().filter(|(first, _)| first.tensor == 0);
     let Some((first, rest)) = placed else {
-        let why = report
-            .losses
-            .iter()
-            .find(|l| l.what.contains(&alone.tensors[0].name))
-            .map(|l| format!("{}: {}", l.what, l.why));
-        let what = format!("nothing can be written as finalfusion; {}", why.unwrap_or_default());
-        return Err(Error::refused(what, ""));
+        // What became of the matrix says more than what became of the norms.
+        let matrix = Subject::Tensor(alone.tensors[0].name.clone());
+        report.losses.retain(|l| l.subject == matrix);
+        return Err(report.nothing_fits(info.id, ""));
     };
     let matrix = &alone.tensors[first.tensor];
     let mut file = Chunks { draft, chunks: Vec::new() };
@@ -111,10 +108,7 @@ fn check_words(words: &Words, draft: bool) -> Result<(), Error> {
     let floret = matches!(&words.subwords, Some(s) if matches!(s.kind, SubwordKind::Floret { .. }));
     match &words.vocabulary {
         None if !floret => {
-            return Err(Error::refused(
-                "the rows have no words",
-                "--words FILE gives a word for each row, one a line",
-            ));
+            return Err(Error::refused("the rows have no words", NO_WORDS));
         }
         Some(v) if v.is_empty() => {
             return Err(Error::refused("the vocabulary is empty", ""));
@@ -135,7 +129,7 @@ fn check_words(words: &Words, draft: bool) -> Result<(), Error> {
         words.subwords.as_ref().is_none_or(|s| matches!(s.kind, SubwordKind::Buckets { .. }));
     if draft && !known {
         let what = "the draft has simple and bucket vocabularies only";
-        return Err(Error::refused(what, "leave out --dialect draft"));
+        return Err(Error::refused(what, Advice::LeaveOut { option: "dialect" }));
     }
     Ok(())
 }
@@ -148,10 +142,10 @@ fn toml(container: &Container, draft: bool, report: &mut Report) -> Option<Strin
         return metadata::write(old, &container.metadata, report);
     }
     if old.is_some() && container.metadata.is_empty() {
-        report.lose("the metadata text", "the draft has no place for it");
+        report.lose(Subject::MetadataText, "the draft has no place for it");
     }
     for (key, _) in &container.metadata {
-        report.lose(format!("metadata {key:?}"), "the draft has no place for it");
+        report.lose(Subject::Metadata(key.clone()), "the draft has no place for it");
     }
     None
 }
@@ -163,7 +157,7 @@ fn with_unit_rows(matrix: &Tensor, words: u64) -> (Tensor, Option<Tensor>) {
     let (unit, norms) = matrix.unit_rows(words);
     let bytes = norms.iter().flat_map(|n| n.to_le_bytes()).collect();
     let (encoding, view) = (Encoding::Plain(DType::F32), View::owned(bytes));
-    (unit, Some(Tensor::stored(NORMS, encoding, vec![words], view)))
+    (unit, Some(Tensor::unchecked(NORMS, encoding, vec![words], view)))
 }
 
 /// The container with what is left to be fitted: the matrix, the norms, and what has no place.

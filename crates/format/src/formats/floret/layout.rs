@@ -30,7 +30,7 @@ impl Header {
             bow: bow.to_owned(),
             eow: eow.to_owned(),
         };
-        let subwords = Subwords { min_n: min_n.parse().ok()?, max_n: max_n.parse().ok()?, kind };
+        let subwords = Subwords::new(min_n.parse().ok()?, max_n.parse().ok()?, kind);
         Some(Header { subwords, dim: dim.parse().ok()?, length: end + 1 })
     }
 }

@@ -9,23 +9,14 @@ mod rules;
 mod tests;
 mod write;
 
-use super::{Format, FormatInfo, Stop, Sureness};
-use crate::model::{Container, Holds, Plan};
-use crate::wire::Findings;
-use crate::{Error, Input, Options};
+use super::{Format, FormatInfo, Sureness, by_content_or_name};
+use crate::Input;
+use crate::model::Holds;
 use weighbridge_codec::DType;
 
-pub(super) struct Floret;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "floret",
-    name: "floret text .floret",
+const INFO: FormatInfo = FormatInfo {
     summary: "rows that words share by hashing, as decimal numbers",
     extensions: &["floret"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: &[DType::F32],
         rank: (2, 2),
@@ -33,35 +24,19 @@ static INFO: FormatInfo = FormatInfo {
         subwords: true,
         ..Holds::NOTHING
     },
-    options: &[],
     rules: rules::RULES,
-    declarations: false,
+    ..FormatInfo::new("floret", "floret text .floret")
 };
 
-impl Format for Floret {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
+pub(super) static FORMAT: Format = Format {
+    probe,
+    read: Some(|input, _, _| read::read(input)),
+    check: rules::check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};
 
-    fn probe(&self, input: &Input) -> Sureness {
-        if layout::Header::parse(input.source.bytes()).is_some() {
-            Sureness::Content
-        } else if !input.is_folder && INFO.extensions.contains(&input.extension().as_str()) {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
-    }
-
-    fn read(&self, input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop> {
-        read::read(input)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check(container, input, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
+fn probe(input: &Input, info: &FormatInfo) -> Sureness {
+    let looks_right = layout::Header::parse(input.source.bytes()).is_some();
+    by_content_or_name(looks_right, input, info)
 }

@@ -2,13 +2,13 @@
 
 use super::super::Stop;
 use super::super::text::bad_line;
-use super::super::wordlist::{Decode, Lines};
+use super::super::wordlist::{Decode, Lines, unfinished_note};
 use super::layout::Header;
 use super::rules::*;
 use crate::model::{Container, Encoding, MATRIX, Tensor};
 use crate::source::View;
 use crate::wire::{Regions, What, to_len};
-use crate::{Input, Options, Vocabulary};
+use crate::{Advice, Input, Listing, Options, Vocabulary};
 use weighbridge_codec::DType;
 
 pub(super) fn read(input: &Input) -> Result<Container, Stop> {
@@ -20,7 +20,7 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
         finding
             .expected("buckets dim minn maxn hashes seed bow eow")
             .found(start.escape_ascii())
-            .hint("this is no floret file; `weighbridge formats` lists what else could be meant")
+            .hint(Advice::from("this is not a floret file").and(Advice::See(Listing::Formats)))
     })?;
     let front = header.length as u64;
     let fault = if header.dim == 0 { Some("rows without values".into()) } else { None };
@@ -50,14 +50,14 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     regions.add(front..size, What::Tensor(0));
     let mut notes = Vec::new();
     if !lines.finished {
-        notes.push("the last line has no line break: the file may be cut short".to_owned());
+        notes.push(unfinished_note());
     }
     let (shape, view) = (vec![buckets, header.dim], View::owned(parsed.matrix));
     Ok(Container {
         format: "floret",
         layout: "text".to_owned(),
         size,
-        tensors: vec![Tensor::stored(MATRIX, Encoding::Plain(DType::F32), shape, view)],
+        tensors: vec![Tensor::unchecked(MATRIX, Encoding::Plain(DType::F32), shape, view)],
         subwords: Some(header.subwords),
         notes,
         regions,

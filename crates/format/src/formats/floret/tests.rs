@@ -1,7 +1,7 @@
 //! Odd files.
 
-use super::Floret;
-use crate::formats::{Format, check, open};
+use super::FORMAT;
+use crate::formats::testing::{check, open};
 use crate::model::SubwordKind;
 use crate::sink::to_memory;
 use crate::{Container, Error, Input, Options};
@@ -22,7 +22,7 @@ fn rows_and_parameters_come_back() {
     assert!(container.vocabulary.is_none());
     let subwords = container.subwords.as_ref().unwrap();
     assert!(matches!(&subwords.kind, SubwordKind::Floret { hashes: 2, bow, .. } if bow == "["));
-    let plan = Floret.plan(&container, &Options::default()).unwrap();
+    let plan = FORMAT.plan(&container, &Options::default()).unwrap();
     assert!(plan.report.losses.is_empty());
     assert_eq!(to_memory(&plan).unwrap().remove(0).1, text.as_bytes());
 }

@@ -8,14 +8,10 @@ use crate::model::{
 use crate::{Error, Options};
 use std::sync::Arc;
 
-pub(super) fn plan(
-    container: &Container,
-    options: &Options,
-    info: &FormatInfo,
-) -> Result<Plan, Error> {
+pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan, Error> {
     let mut report = Report::default();
     let Some(subwords) = container.subwords.as_ref() else { return Err(no_floret()) };
-    let Subwords { min_n, max_n, kind } = subwords;
+    let Subwords { min_n, max_n, kind, .. } = subwords;
     let SubwordKind::Floret { buckets, hashes, seed, bow, eow } = kind else {
         return Err(no_floret());
     };
@@ -30,11 +26,9 @@ pub(super) fn plan(
     lose_others(container, &embeddings, &mut report);
     let mut alone = container.clone();
     alone.tensors = vec![embeddings.matrix.clone()];
-    let placements = fit(&alone, &info.holds, options, &mut report)?;
+    let placements = fit(&alone, &info.holds, &mut report)?;
     let Some(matrix) = placements.first().and_then(|p| alone.tensors.get(p.tensor)) else {
-        let why = report.losses.last().map(|l| format!("{}: {}", l.what, l.why));
-        let what = format!("nothing can be written as floret; {}", why.unwrap_or_default());
-        return Err(Error::refused(what, ""));
+        return Err(report.nothing_fits(info.id, ""));
     };
     if matrix.shape[0] != *buckets {
         return Err(Error::refused("there are rows of words beside those of the hashes", ""));

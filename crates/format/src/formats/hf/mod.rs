@@ -14,12 +14,10 @@ pub(super) use describe::{config_of, describe_files};
 pub(super) use read::{HEADER, header_name, headers};
 
 use super::values::check_finite;
-use super::{Format, FormatInfo, Stop, Sureness, embd, safetensors};
-use crate::model::{Container, Holds, Keeps, Plan};
+use super::{Format, FormatInfo, Sureness, embd, safetensors};
+use crate::model::{Container, Holds, Keeps};
 use crate::wire::Findings;
-use crate::{Error, Input, Options, rules};
-
-pub(super) struct HuggingFace;
+use crate::{Input, rules};
 
 rules! {
     MISSING "HF-01" Error "a file that a model directory needs is missing or unreadable";
@@ -31,15 +29,9 @@ rules! {
     NOT_FINITE "HF-07" Warning "a value is not a finite number";
 }
 
-static INFO: FormatInfo = FormatInfo {
-    id: "hf",
-    name: "Hugging Face directory",
+const INFO: FormatInfo = FormatInfo {
     summary: "config.json, model.safetensors or its shards, and the tokenizer's files",
-    extensions: &[],
-    magic: b"",
-    writes: true,
     is_folder: true,
-    open_ended: false,
     holds: Holds {
         dtypes: safetensors::DTYPES_HELD,
         metadata: Keeps::Text,
@@ -47,52 +39,43 @@ static INFO: FormatInfo = FormatInfo {
         attachments: true,
         ..Holds::NOTHING
     },
-    options: &[],
     rules: RULES,
-    declarations: false,
+    ..FormatInfo::new("hf", "Hugging Face directory")
 };
 
-impl Format for HuggingFace {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
+pub(super) static FORMAT: Format = Format {
+    probe,
+    read: Some(|input, _, findings| read::read(input, findings)),
+    check,
+    lay_out: Some(|container, _, _| write::plan(container)),
+    ..Format::new(INFO)
+};
 
-    fn probe(&self, input: &Input) -> Sureness {
-        if input.is_folder && input.folder.exists("config.json") {
-            Sureness::Content
-        } else {
-            Sureness::No
-        }
+fn probe(input: &Input, _: &FormatInfo) -> Sureness {
+    if input.is_folder && input.folder.exists("config.json") {
+        Sureness::Content
+    } else {
+        Sureness::No
     }
+}
 
-    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
-        read::read(input, findings)
+fn check(container: &Container, _: &Input, findings: &mut Findings) {
+    check_finite(container, NOT_FINITE, findings);
+    let rows = embd::bert_facts(container, "vocab_size");
+    let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
+    if let (Some(rows), Some(tokens)) = (rows, tokens)
+        && rows != tokens
+    {
+        let finding = DISAGREES.at(0..0).field("vocabulary");
+        findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
     }
-
-    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        check_finite(container, NOT_FINITE, findings);
-        let rows = embd::bert_facts(container, "vocab_size");
-        let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
-        if let (Some(rows), Some(tokens)) = (rows, tokens)
-            && rows != tokens
+    let keys = ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
+    for key in keys {
+        if let (Some(text), Some(tensors)) = (container.text(key), embd::bert_facts(container, key))
+            && text.parse() != Ok(tensors)
         {
-            let finding = DISAGREES.at(0..0).field("vocabulary");
-            findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
+            let finding = DISAGREES.at(0..0).field(format!("config.json {key:?}"));
+            findings.push(finding.expected(format!("{tensors}, from the tensors")).found(text));
         }
-        let keys =
-            ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
-        for key in keys {
-            if let (Some(text), Some(tensors)) =
-                (container.text(key), embd::bert_facts(container, key))
-                && text.parse() != Ok(tensors)
-            {
-                let finding = DISAGREES.at(0..0).field(format!("config.json {key:?}"));
-                findings.push(finding.expected(format!("{tensors}, from the tensors")).found(text));
-            }
-        }
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options)
     }
 }

@@ -4,7 +4,7 @@ use super::super::{Stop, safetensors};
 use super::files::Files;
 use super::{MISSING, TENSORS, describe};
 use crate::Input;
-use crate::model::{Attachment, Container, Value};
+use crate::model::{Attachment, Container, Note, NoteKind, Subject, Value};
 use crate::wire::Findings;
 use std::collections::HashSet;
 
@@ -54,9 +54,10 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         if keys.insert(key.clone()) {
             container.metadata.push((key, value));
         } else if container.text(&key) != value.as_text() {
-            let what =
+            let text =
                 format!("metadata {key:?} of the tensors is not what the files say; left out");
-            container.notes.push(what);
+            let note = Note::new(NoteKind::Disagrees, text).about(Subject::Metadata(key));
+            container.notes.push(note);
         }
     }
     container.vocabulary = description.vocabulary;
@@ -72,7 +73,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         // A folder that was not entered, a broken link, a pipe.
         let view = files.view(&name);
         if (view.is_err() && !known) || OTHER_WEIGHTS.iter().any(|e| name.ends_with(e)) {
-            container.ignored.push(name);
+            container.ignored.push(Subject::File(name));
             continue;
         }
         // Weights that are not read (a dense layer behind the pooling), and what their
@@ -86,7 +87,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         let header = serde_json::from_str::<safetensors::Header>(text.as_str().unwrap_or_default());
         for (tensor, _) in header.map(|h| h.tensors).unwrap_or_default() {
             if !names.contains(tensor.as_ref()) && !models.contains(MODEL) {
-                container.ignored.push(format!("tensor {tensor} in {file}, not in the index"));
+                let what = format!("tensor {tensor} in {file}, not in the index");
+                container.ignored.push(Subject::File(what));
             }
         }
     }

@@ -7,19 +7,19 @@ use super::super::safetensors::{self, DTYPES, Written, with_header};
 use super::INFO;
 use super::describe::{config_of, config_tells, describe_files};
 use super::read::{HEADER, INDEX, MODEL, headers};
+use crate::Error;
 use crate::model::{
-    Attachment, Changed, Container, Encoding, FilePlan, Holds, Keeps, Piece, Plan, Report, Value,
-    fit, measure,
+    Attachment, Changed, Container, Encoding, FilePlan, Holds, Keeps, Note, NoteKind, Piece, Plan,
+    Report, Subject, Value, fit, measure,
 };
 use crate::source::is_inside;
-use crate::{Error, Options};
 use std::collections::{HashMap, HashSet};
 use weighbridge_codec::DType;
 
 /// Attachments that are parts of an MCF file rather than files.
 const PARTS: &str = "/mcf/";
 
-pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Error> {
+pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
     if !container.attachments.iter().any(|a| a.name == "config.json") {
         return Err(Error::refused(
             "a model directory needs a config.json, and there is none in this file",
@@ -45,7 +45,7 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
     let headers = known_headers(container);
     // A new header has room for texts that the old one does not have.
     let all_said = |models: &Vec<Model>| untold(models).iter().all(|(_, v)| v.as_text().is_none());
-    let models = match with_headers(container, &headers, options).filter(all_said) {
+    let models = match with_headers(container, &headers).filter(all_said) {
         Some(models) => {
             count_kept(container, &mut report);
             models
@@ -53,19 +53,21 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
         None => {
             if !headers.is_empty() {
                 let why = "its old header does not fit the tensors or the metadata";
-                report.warnings.push(format!("{MODEL} is written anew: {why}"));
+                let text = format!("{MODEL} is written anew: {why}");
+                report.warnings.push(Note::new(NoteKind::Unusual, text));
             }
-            vec![written_anew(container, &untold(&[]), options, &mut report)?]
+            vec![written_anew(container, &untold(&[]), &mut report)?]
         }
     };
     let mut files = Vec::new();
     let is_anew = models.iter().all(|m| m.is_anew);
     for a in &container.attachments {
         if a.name.starts_with(PARTS) {
-            report.lose(format!("attachment {:?}", a.name), "it is no file of a model directory");
+            let subject = Subject::Attachment(a.name.clone());
+            report.lose(subject, "it is not a file of a model directory");
         } else if is_anew && (a.name == INDEX || is_header(container, a)) {
             // About the safetensors files that there were.
-            report.ignored.push(a.name.clone());
+            report.ignored.push(Subject::File(a.name.clone()));
         } else if !is_header(container, a) {
             files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
         }
@@ -78,17 +80,17 @@ pub(super) fn plan(container: &Container, options: &Options) -> Result<Plan, Err
     let mut others = Report::default();
     // The tensors were placed above.
     rest.tensors.clear();
-    fit(&rest, &holds, options, &mut others)?;
+    fit(&rest, &holds, &mut others)?;
     report.losses.append(&mut others.losses);
     report.ignored.append(&mut others.ignored);
     report.warnings.append(&mut others.warnings);
     files.extend(models.into_iter().map(|m| m.file));
     check_names(&files)?;
-    Ok(Plan { files, is_folder: true, report })
+    Ok(Plan::folder(files, report))
 }
 
 fn file(name: &str, pieces: Vec<Piece>) -> FilePlan {
-    let mut file = FilePlan { beside: Some(name.to_owned()), ..FilePlan::default() };
+    let mut file = FilePlan::named(name);
     pieces.into_iter().for_each(|p| file.push(p));
     file
 }
@@ -99,7 +101,7 @@ fn check_names(files: &[FilePlan]) -> Result<(), Error> {
     for name in &names {
         if !is_inside(name) {
             return Err(Error::refused(
-                format!("{name:?} is no name of a file in the folder"),
+                format!("{name:?} is not the name of a file in the folder"),
                 "the file may want to write somewhere else; don't trust it",
             ));
         }
@@ -139,14 +141,10 @@ fn known_headers(container: &Container) -> Vec<(String, String)> {
 }
 
 /// The safetensors files with their old headers, if those are about the tensors that there are.
-fn with_headers(
-    container: &Container,
-    headers: &[(String, String)],
-    options: &Options,
-) -> Option<Vec<Model>> {
+fn with_headers(container: &Container, headers: &[(String, String)]) -> Option<Vec<Model>> {
     let mut left: HashMap<_, _> = container.tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let mut models = Vec::new();
-    for (name, text) in headers.iter().filter(|_| options.get("dtype").is_none()) {
+    for (name, text) in headers.iter().filter(|_| container.dtype.is_none()) {
         let header: safetensors::Header = serde_json::from_str(text).ok()?;
         let mut entries: Vec<_> = header.tensors.iter().collect();
         entries.sort_by_key(|(_, e)| e.data_offsets);
@@ -185,14 +183,13 @@ fn with_headers(
 fn written_anew(
     container: &Container,
     metadata: &[(String, Value)],
-    options: &Options,
     report: &mut Report,
 ) -> Result<Model, Error> {
     let mut bare = container.clone();
     (bare.metadata, bare.sizevars, bare.attachments) = (vec![], vec![], vec![]);
     (bare.vocabulary, bare.records) = (None, None);
     (bare.ignored, bare.notes) = (vec![], vec![]);
-    let placements = fit(&bare, &INFO.holds, options, report)?;
+    let placements = fit(&bare, &INFO.holds, report)?;
     let mut texts: Vec<_> = vec![("format".to_owned(), "pt".to_owned())];
     for (key, value) in metadata {
         texts.extend(value.as_text().map(|text| (key.clone(), text.to_owned())));
@@ -217,11 +214,8 @@ fn count_kept(container: &Container, report: &mut Report) {
         if let Encoding::Plain(_) = tensor.encoding {
             report.kept += 1;
         } else {
-            report.changed.push(Changed {
-                tensor: tensor.name.clone(),
-                from: tensor.encoding.name().into_owned(),
-                to: DType::F32.name().to_owned(),
-            });
+            let from = tensor.encoding.name();
+            report.changed.push(Changed::new(&tensor.name, from, DType::F32.name()));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::super::hf;
 use super::layout::{RESOURCES, TENSOR_DATA};
 use super::model_info::{ARCH, CONTEXT_LENGTH, Entry, HEAD_COUNT_KV, ModelInfo, ROPE_TYPE};
 use crate::Error;
-use crate::model::{Array, Attachment, Container, Report, Value, Vocabulary};
+use crate::model::{Array, Attachment, Container, Report, Subject, Value, Vocabulary};
 use crate::source::View;
 use serde_json::Value as Json;
 use weighbridge_codec::DType;
@@ -317,7 +317,7 @@ pub(super) fn complete(container: &Container, report: &mut Report) -> Result<Con
             match vocabulary_file(&vocabulary, &full.attachments) {
                 Some(file) => full.attachments.push(file),
                 None => report.lose(
-                    format!("vocabulary of {} tokens", vocabulary.len()),
+                    Subject::Vocabulary(vocabulary.len() as u64),
                     "a vocab.txt can't say it: line breaks, other special tokens, or there is one",
                 ),
             }

@@ -12,23 +12,15 @@ mod read;
 mod rules;
 mod write;
 
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Keeps, Plan, Scaled};
-use crate::wire::Findings;
-use crate::{Error, Input, OptionSpec, Options};
+use super::{Format, FormatInfo, QuantizedContent};
+use crate::OptionSpec;
+use crate::model::{Holds, Keeps, Scaled};
 use weighbridge_codec::DType;
 
-pub(super) struct Mcf;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "mcf",
-    name: "MCF .mcf",
+const INFO: FormatInfo = FormatInfo {
     summary: "quantized weights of a model with its configuration and tokenizer files",
     extensions: &["mcf"],
     magic: &layout::MAGIC,
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: layout::DTYPES,
         scaled: holds_scaled,
@@ -48,7 +40,8 @@ static INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
-    declarations: false,
+    quantized: Some(QuantizedContent::Weights),
+    ..FormatInfo::new("mcf", "MCF .mcf")
 };
 
 /// One scale for the whole tensor, and codes of eight or four bits.
@@ -59,20 +52,9 @@ fn holds_scaled(scaled: &Scaled) -> bool {
         && matches!(scaled.codes, DType::I8 | DType::I4)
 }
 
-impl Format for Mcf {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
-        read::read(input, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check(container, input, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
-}
+pub(super) static FORMAT: Format = Format {
+    read: Some(|input, _, findings| read::read(input, findings)),
+    check: rules::check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

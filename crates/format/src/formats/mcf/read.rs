@@ -8,7 +8,8 @@ use super::rules::*;
 use super::{carry, index, model_info, quant_info};
 use crate::Input;
 use crate::model::{
-    Attachment, Blockwise, Container, Dialect, Encoding, Scaled, Scaling, Tensor, Value,
+    Attachment, Blockwise, Container, Dialect, Encoding, Note, NoteKind, Scaled, Scaling, Subject,
+    Tensor, Value,
 };
 use crate::source::{Source, View};
 use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel};
@@ -38,7 +39,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     };
     if u64::from(header.size) > layout::HEADER {
         let more = u64::from(header.size) - layout::HEADER;
-        container.notes.push(format!("{more} more bytes of the header are left out"));
+        let text = format!("{more} more bytes of the header are left out");
+        container.notes.push(Note::new(NoteKind::LeftOut, text));
     }
     if let Some(span) = span_of(layout::TENSOR_INDEX) {
         let entries = index::read(file, span, findings)?;
@@ -130,8 +132,9 @@ fn dialect(sections: &[Section], flags: u64) -> Dialect {
     if flags & !layout::ALIGNED != 0 {
         dialect.insert("flags".into(), flags.into());
     }
-    let odd = by_place.iter().filter(|s| s.version != 1);
-    let versions: Dialect = odd.map(|s| (s.kind.to_string(), s.version.into())).collect();
+    let unusual = by_place.iter().filter(|s| s.version != 1);
+    let versions: serde_json::Map<_, _> =
+        unusual.map(|s| (s.kind.to_string(), s.version.into())).collect();
     if !versions.is_empty() {
         dialect.insert("versions".into(), versions.into());
     }
@@ -271,7 +274,7 @@ impl Payloads<'_> {
         self.regions.add(entry.data..entry.data + front, What::Scales(i));
         self.regions.add(entry.data + front..span.end, What::Tensor(i));
         let view = self.view(entry.data + front..span.end)?;
-        let mut tensor = Tensor::stored(entry.name.clone(), encoding, entry.shape.clone(), view);
+        let mut tensor = Tensor::unchecked(entry.name.clone(), encoding, entry.shape.clone(), view);
         tensor.dialect = dialect;
         self.container.tensors.push(tensor);
         Ok(())
@@ -294,10 +297,9 @@ impl Payloads<'_> {
                     .found(format!("{} bytes", entry.size))
                     .hint("the codes can be looked at and carried, not turned into values"),
             );
-            let note = format!(
-                "tensor {:?} has codes without a scale: they are kept as they are",
-                entry.name
-            );
+            let subject = Subject::Tensor(entry.name.clone());
+            let text = format!("{subject} has codes without a scale: they are kept as they are");
+            let note = Note::new(NoteKind::Unusual, text).about(subject);
             self.container.notes.push(note);
             // The packer that writes such tensors stores four-bit codes with 8 added.
             let raw = if codes == DType::I4 { DType::U4 } else { codes };

@@ -6,10 +6,12 @@ use super::layout::{self, Header, section_name};
 use super::payload::{Payload, SameContent, facts, raw_codes};
 use super::quant_info::{self, Record};
 use super::{carry, model_info};
-use crate::model::{Container, Encoding, FilePlan, Piece, Plan, Report, SharedData, Tensor, fit};
+use crate::model::{
+    Container, Encoding, FilePlan, Piece, Plan, Report, SharedData, Subject, Tensor, fit,
+};
 use crate::source::View;
 use crate::wire::{align_up, put_u32, put_u64};
-use crate::{Error, Options};
+use crate::{Advice, Error, Options};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
 
@@ -26,13 +28,13 @@ pub(super) fn plan(
     let full = carry::complete(container, &mut report)?;
     let mut rest = full.clone();
     for (key, _) in full.metadata.iter().filter(|(key, _)| carry::is_file(key)) {
-        report.lose(format!("metadata {key:?}"), "keys that begin with file: are files");
+        report.lose(Subject::Metadata(key.clone()), "keys that begin with file: are files");
     }
     rest.metadata.retain(|(key, value)| !carry::keeps(value) && !carry::is_file(key));
     if full.tensors.iter().any(|t| t.name.is_empty()) {
         return Err(Error::refused(
             "a tensor has an empty name, which MCF does not take",
-            "--rename =NAME gives it one",
+            Advice::set_to("rename", "=NAME", "gives it one"),
         ));
     }
     // Codes without a scale are bytes whose meaning the file doesn't say.
@@ -44,11 +46,11 @@ pub(super) fn plan(
         if let Some((_, bytes)) = raw {
             let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len() as u64]);
             let dialect = std::mem::take(&mut tensor.dialect);
-            *tensor = Tensor::stored(tensor.name.clone(), encoding, shape, bytes.clone());
+            *tensor = Tensor::unchecked(tensor.name.clone(), encoding, shape, bytes.clone());
             tensor.dialect = dialect;
         }
     }
-    let mut placements = fit(&rest, &info.holds, options, &mut report)?;
+    let mut placements = fit(&rest, &info.holds, &mut report)?;
     placements.sort_by(|a, b| {
         rest.tensors[a.tensor].name.as_bytes().cmp(rest.tensors[b.tensor].name.as_bytes())
     });

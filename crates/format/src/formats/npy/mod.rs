@@ -10,42 +10,22 @@ mod rules;
 mod write;
 
 use super::values::check_finite;
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Plan};
-use crate::wire::Findings;
-use crate::{Error, Input, Options};
+use super::{Format, FormatInfo};
+use crate::model::Holds;
 
-pub(super) struct Npy;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "npy",
-    name: "NumPy .npy",
+const INFO: FormatInfo = FormatInfo {
     summary: "one array of numbers, as numpy.save writes it",
     extensions: &["npy"],
     magic: &header::MAGIC,
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds { dtypes: header::HELD, rank: (0, 32), single: true, ..Holds::NOTHING },
-    options: &[],
     rules: rules::RULES,
-    declarations: false,
+    row_layout: Some(write::ROWS),
+    ..FormatInfo::new("npy", "NumPy .npy")
 };
 
-impl Format for Npy {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn read(&self, input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop> {
-        read::read(input)
-    }
-
-    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        check_finite(container, rules::NOT_FINITE, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
-}
+pub(super) static FORMAT: Format = Format {
+    read: Some(|input, _, _| read::read(input)),
+    check: |container, _, findings| check_finite(container, rules::NOT_FINITE, findings),
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

@@ -60,7 +60,7 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     let arrangement =
         Arrangement { big_endian: header.big_endian, column_major: header.column_major };
     let data = Data::Stored(view, arrangement);
-    let tensor = Tensor::new("array", Encoding::Plain(header.dtype), header.shape, data);
+    let tensor = Tensor::with_data("array", Encoding::Plain(header.dtype), header.shape, data);
     Ok(Container {
         format: "npy",
         layout: format!("version {major}.{minor}"),
@@ -73,8 +73,8 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Npy;
-    use crate::formats::{Format, check, open};
+    use super::super::FORMAT;
+    use crate::formats::testing::{check, open};
     use crate::sink::to_memory;
     use crate::{Container, Error, Input, Options};
 
@@ -107,7 +107,7 @@ mod tests {
             let container = read(&file(version, HEADER, &data)).unwrap();
             assert_eq!(container.layout, format!("version {version}.0"));
             assert_eq!(container.tensors[0].values_f32(0, 6), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
-            let plan = Npy.plan(&container, &Options::default()).unwrap();
+            let plan = FORMAT.plan(&container, &Options::default()).unwrap();
             assert!(plan.report.losses.is_empty());
             let written = to_memory(&plan).unwrap().remove(0).1;
             let start =

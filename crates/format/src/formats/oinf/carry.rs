@@ -10,9 +10,9 @@
 //! Turning back happens only where writing would give the very same entries again.
 
 use super::layout::is_plain;
-use crate::Error;
 use crate::model::{Array, Attachment, Container, Records, Value, Vocabulary};
 use crate::source::View;
+use crate::{Advice, Error};
 use weighbridge_codec::DType;
 
 const RECORDS: &str = "records.utf8";
@@ -62,12 +62,12 @@ pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, 
         entries.push((format!("{ATTACHMENT}{}", escape(&a.name)), bytes_value(a.data.to_vec())));
     }
     if let Some(records) = &container.records {
-        entries.push((RECORDS.to_owned(), bytes_value(records.document().to_vec())));
+        entries.push((RECORDS.to_owned(), bytes_value(records.to_document().into_owned())));
     }
     let mut keys: Vec<_> = entries.iter().map(|(k, _)| k.as_str()).collect();
     keys.sort_unstable();
     if let Some(twice) = keys.windows(2).find(|w| w[0] == w[1]) {
-        let hint = "rename one with --rename OLD=NEW";
+        let hint = Advice::set("rename", "gives one of them another name");
         return Err(Error::refused(
             format!("two metadata entries would be named {:?}", twice[0]),
             hint,

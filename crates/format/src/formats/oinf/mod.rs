@@ -10,22 +10,14 @@ mod rules;
 mod values;
 mod write;
 
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Holds, Keeps, Plan, Scaling};
-use crate::wire::Findings;
-use crate::{Error, Input, OptionSpec, Options};
+use super::{Format, FormatInfo};
+use crate::OptionSpec;
+use crate::model::{Holds, Keeps, Scaling};
 
-pub(super) struct Oinf;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "oinf",
-    name: "OINF .oinf",
+const INFO: FormatInfo = FormatInfo {
     summary: "size variables, typed metadata and tensors of 22 types, packed and scaled ones too",
     extensions: &["oinf"],
     magic: &layout::MAGIC,
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: layout::DTYPES_WRITTEN,
         scaled: |s| matches!(s.scaling, Scaling::Affine { .. }),
@@ -46,22 +38,12 @@ static INFO: FormatInfo = FormatInfo {
     }],
     rules: rules::RULES,
     declarations: true,
+    ..FormatInfo::new("oinf", "OINF .oinf")
 };
 
-impl Format for Oinf {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
-
-    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
-        read::read(input, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check(container, input, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
-}
+pub(super) static FORMAT: Format = Format {
+    read: Some(|input, _, findings| read::read(input, findings)),
+    check: rules::check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

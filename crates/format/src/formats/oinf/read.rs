@@ -297,7 +297,7 @@ fn read_tensors(
             }
             Encoding::Plain(dtype)
         };
-        list.push(Tensor::new(name, encoding, shape, data));
+        list.push(Tensor::with_data(name, encoding, shape, data));
     }
     regions.add(h.tensors..c.position(), What::Structure("tensor index"));
     Ok(list)

@@ -7,7 +7,7 @@ use crate::model::{
     Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SharedData, fit,
 };
 use crate::wire::{put_u32, put_u64};
-use crate::{Error, Options};
+use crate::{Advice, Error, Options};
 
 pub(super) fn plan(
     container: &Container,
@@ -20,7 +20,7 @@ pub(super) fn plan(
         holds.scaled = |_| false;
         holds.declared = |e| matches!(e, Encoding::Plain(d) if layout::DTYPES_WRITTEN.contains(d));
     }
-    let mut placements = fit(container, &holds, options, &mut report)?;
+    let mut placements = fit(container, &holds, &mut report)?;
     let mut sizevars = container.sizevars.clone();
     let mut metadata = carry::to_entries(container)?;
     let dialect = container.dialect_of("oinf");
@@ -170,6 +170,7 @@ fn check_names(
     let some = bad.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     Err(Error::refused(
         format!("{} names have characters that OINF does not allow: {some}", bad.len()),
-        "names are made of A-Z a-z 0-9 . _ -; rename with --rename OLD=NEW",
+        Advice::from("names are made of A-Z a-z 0-9 . _ -")
+            .and(Advice::set("rename", "gives another name")),
     ))
 }

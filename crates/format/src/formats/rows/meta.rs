@@ -2,7 +2,8 @@
 
 use super::Kind;
 use super::rules::*;
-use crate::model::{Piece, Records};
+use crate::Advice;
+use crate::model::{Piece, Records, quoted};
 use crate::source::Source;
 use crate::wire::{Finding, Findings, Span};
 use serde::Deserialize;
@@ -12,6 +13,12 @@ use std::collections::BTreeMap;
 /// Its name, beside the file of rows.
 pub(super) const NAME: &str = "meta.json";
 const VERSION_WRITTEN: &str = "1.0";
+/// What helps where nothing says how wide rows are.
+pub(super) const DIM_HINT: Advice = Advice::Set {
+    option: "dim",
+    value: std::borrow::Cow::Borrowed(""),
+    effect: std::borrow::Cow::Borrowed("gives the number of values in a row"),
+};
 const RE_EXPORT: &str = "re-export embeddings using export_for_browser.py";
 /// The members that have a meaning of their own; others are carried along.
 const MEMBERS: [&str; 4] = ["version", "quantization", "shape", "records"];
@@ -60,15 +67,15 @@ impl Meta {
                     .hint("the values are float16; re-export them with packages/mtg-image-db/export_for_browser.py, which writes embeddings.i8bin and a new meta.json (see SPEC.md there, sections 6.2.1-6.2.2)"),
             ));
         }
-        let malformed = |e: serde_json::Error| {
+        let malformed = |e: &dyn std::fmt::Display| {
             let finding = META.at(whole.clone()).field(NAME).found(e);
             finding
                 .expected("an object with version, quantization, shape and records")
-                .hint("repair it, or move it away and give --dim")
+                .hint(Advice::from("repair it, or move it away").and(DIM_HINT))
         };
         let view = source.view(whole.clone()).ok_or_else(|| META.at(whole.clone()))?;
-        let records = Records::parse(view).map_err(malformed)?;
-        let members: Members = serde_json::from_slice(text).map_err(malformed)?;
+        let records = Records::parse(view).map_err(|e| malformed(&e))?;
+        let members: Members = serde_json::from_slice(text).map_err(|e| malformed(&e))?;
         let layout = read_version(members.version, &whole, findings);
         read_quantization(members.quantization, kind, &whole, findings)?;
         let shape = match members.shape {
@@ -124,9 +131,9 @@ fn read_quantization(
         Some(raw) if is_text(raw, kind.type_name()) => {}
         Some(raw) => {
             let other = [Kind::I8, Kind::F32].into_iter().find(|k| is_text(raw, k.type_name()));
-            let hint = match other {
-                Some(other) => format!("--from {} reads such a file", other.info().id),
-                None => RE_EXPORT.to_owned(),
+            let hint: Advice = match other {
+                Some(other) => Advice::set_to("from", other.info().id, "reads such a file"),
+                None => RE_EXPORT.into(),
             };
             findings.push(
                 QUANTIZATION
@@ -196,14 +203,14 @@ pub(super) enum About<'a> {
 
 /// The `meta.json` of rows: as it was where that is still true, else made anew in the style of
 /// Python's `json.dumps(..., ensure_ascii=False)`.
-pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool) -> Piece {
+pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool) -> Vec<Piece> {
     let mut others: BTreeMap<String, &RawValue> = BTreeMap::new();
     if let About::Records(records) = rows {
         let document = records.document();
-        if may_stay && agrees(document, kind, shape) {
-            return Piece::View(document.clone());
+        if let Some(document) = document.filter(|d| may_stay && agrees(d, kind, shape)) {
+            return vec![Piece::View(document.clone())];
         }
-        others = serde_json::from_slice(document).unwrap_or_default();
+        others = document.and_then(|d| serde_json::from_slice(d).ok()).unwrap_or_default();
         others.retain(|key, _| !MEMBERS.contains(&key.as_str()));
     }
     let (scale, note) = match kind {
@@ -220,6 +227,11 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
         text.push_str(&format!(", {}: {}", quoted(&key), value.get()));
     }
     text.push_str(", \"records\": [");
+    if let About::Records(records) = rows
+        && let Some(lines) = records.stream()
+    {
+        return vec![Piece::Bytes(text.into_bytes()), lines, Piece::Bytes(b"]}".to_vec())];
+    }
     let mut separator = "";
     let mut add = |record: &str| {
         text.push_str(separator);
@@ -228,16 +240,11 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
     };
     match rows {
         About::Nothing => (0..shape[0]).for_each(|_| add("{}")),
-        About::Records(records) => records.items().iter().for_each(|r| add(r.get())),
+        About::Records(records) => records.items().into_iter().for_each(&mut add),
         About::Words(words) => {
             words.tokens().for_each(|word| add(&format!("{{\"word\": {}}}", quoted(&word))));
         }
     }
     text.push_str("]}");
-    Piece::Bytes(text.into_bytes())
-}
-
-/// A JSON string; serde_json escapes exactly what Python does.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    vec![Piece::Bytes(text.into_bytes())]
 }

@@ -1,6 +1,7 @@
 //! `.i8bin` and `.f32bin`: rows of embeddings without a header, described by a `meta.json` beside
 //! them. See docs/formats/i8bin.md.
 
+mod append;
 mod meta;
 mod quantize;
 mod read;
@@ -10,16 +11,15 @@ mod survey;
 mod tests;
 mod write;
 
-use super::{Format, FormatInfo, Stop};
-use crate::model::{Container, Encoding, Holds, Plan, Scaled, Scaling};
-use crate::wire::Findings;
-use crate::{Error, Input, OptionSpec, Options};
+use super::{Format, FormatInfo, QuantizedContent};
+use crate::OptionSpec;
+use crate::model::{Encoding, Holds, Scaled, Scaling};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
 /// Which of the two formats; all that sets them apart is said here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     I8,
     F32,
 }
@@ -101,58 +101,38 @@ const ROUNDING: OptionSpec = OptionSpec {
 
 const HOLDS: Holds = Holds { rank: (2, 2), single: true, records: true, ..Holds::NOTHING };
 
-static I8_INFO: FormatInfo = FormatInfo {
-    id: "i8bin",
-    name: "int8 rows .i8bin",
+const I8_INFO: FormatInfo = FormatInfo {
     summary: "unit vectors as int8 codes, with a meta.json beside them",
     extensions: &["i8bin"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds { scaled: |scaled| *scaled == CODES, ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE, ROUNDING],
     rules: rules::RULES,
-    declarations: false,
+    unit_rows: true,
+    quantized: Some(QuantizedContent::UnitRows),
+    row_layout: Some(append::I8),
+    ..FormatInfo::new("i8bin", "int8 rows .i8bin")
 };
 
-static F32_INFO: FormatInfo = FormatInfo {
-    id: "f32bin",
-    name: "f32 rows .f32bin",
+const F32_INFO: FormatInfo = FormatInfo {
     summary: "vectors as f32 values, with a meta.json beside them",
     extensions: &["f32bin"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds { dtypes: &[DType::F32], ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE],
     rules: rules::RULES,
-    declarations: false,
+    row_layout: Some(append::F32),
+    ..FormatInfo::new("f32bin", "f32 rows .f32bin")
 };
 
-impl Format for Kind {
-    fn info(&self) -> &'static FormatInfo {
-        Kind::info(*self)
-    }
+pub(super) static I8: Format = Format {
+    read: Some(|input, options, findings| read::read(Kind::I8, input, options, findings)),
+    check: rules::check_codes,
+    lay_out: Some(|container, options, _| write::plan(Kind::I8, container, options)),
+    ..Format::new(I8_INFO)
+};
 
-    fn read(
-        &self,
-        input: &Input,
-        options: &Options,
-        findings: &mut Findings,
-    ) -> Result<Container, Stop> {
-        read::read(*self, input, options, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        match self {
-            Kind::I8 => rules::check_codes(container, input, findings),
-            Kind::F32 => rules::check_floats(container, input, findings),
-        }
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(*self, container, options)
-    }
-}
+pub(super) static F32: Format = Format {
+    read: Some(|input, options, findings| read::read(Kind::F32, input, options, findings)),
+    check: rules::check_floats,
+    lay_out: Some(|container, options, _| write::plan(Kind::F32, container, options)),
+    ..Format::new(F32_INFO)
+};

@@ -2,12 +2,12 @@
 
 use super::super::Stop;
 use super::Kind;
-use super::meta::{self, Meta};
+use super::meta::{self, DIM_HINT, Meta};
 use super::quantize::normalize;
 use super::rules::*;
-use crate::model::{Container, Encoding, Tensor};
+use crate::model::{Container, Encoding, Subject, Tensor};
 use crate::wire::{Finding, Findings, Regions, What, numel, to_len};
-use crate::{Error, Input, Options};
+use crate::{Advice, Error, Input, Options};
 use rayon::prelude::*;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -33,9 +33,10 @@ pub(super) fn read(
     let shape = match (asked, said) {
         (Some(dim), Some([_, other])) if dim != other => {
             let finding = OVERRIDDEN.at(0..size).field("meta.json \"shape\"");
-            let finding = finding.expected(format!("{dim}, as --dim says")).found(other);
-            findings
-                .push(finding.hint("--dim is taken, and the records of meta.json are not used"));
+            let finding = finding.expected(format!("{dim}, as the option dim says")).found(other);
+            findings.push(
+                finding.hint("the option is taken, and the records of meta.json are not used"),
+            );
             shape_of_size(kind, size, dim)?
         }
         (_, Some(shape)) => check_shape(kind, size, shape)?,
@@ -44,7 +45,7 @@ pub(super) fn read(
             findings.push(
                 DIMENSION
                     .at(0..size)
-                    .expected("a meta.json beside the file, or --dim")
+                    .expected("a meta.json beside the file, or the option dim")
                     .found(format!("neither; {USUAL_DIM} is assumed")),
             );
             shape_of_size(kind, size, USUAL_DIM)?
@@ -65,7 +66,7 @@ pub(super) fn read(
         );
     }
     let view = input.source.view(0..size).ok_or_else(|| SHAPE.at(0..size))?;
-    let mut tensor = Tensor::stored("embeddings", kind.encoding(), shape.to_vec(), view);
+    let mut tensor = Tensor::unchecked("embeddings", kind.encoding(), shape.to_vec(), view);
     if options.flag("renormalize") {
         tensor = renormalized(&tensor, dim);
     }
@@ -83,7 +84,7 @@ pub(super) fn read(
         records,
         // Said in the report of a conversion.
         ignored: if overridden {
-            vec!["records of meta.json (--dim)".to_owned()]
+            vec![Subject::File("records of meta.json (dim was given)".to_owned())]
         } else {
             Vec::new()
         },
@@ -111,14 +112,15 @@ fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Box<F
         "Embedding file size mismatch: expected {bytes} bytes ({rows} cards × {dim} dims), got {size} bytes."
     );
     let as_other = |dtype: DType| numel(&shape).and_then(|n| dtype.byte_len(n)) == Some(size);
-    let hint = if as_other(DType::F16) {
-        "that is the size of float16 values, the retired export; re-export embeddings using export_for_browser.py"
+    let reads = |kind: Kind| Advice::set_to("from", kind.info().id, "reads them");
+    let hint: Advice = if as_other(DType::F16) {
+        "that is the size of float16 values, the retired export; re-export embeddings using export_for_browser.py".into()
     } else if as_other(DType::F32) {
-        "that is the size of float32 values; --from f32bin reads them"
+        Advice::from("that is the size of float32 values").and(reads(Kind::F32))
     } else if as_other(DType::I8) {
-        "that is the size of int8 values; --from i8bin reads them"
+        Advice::from("that is the size of int8 values").and(reads(Kind::I8))
     } else {
-        "re-export embeddings using export_for_browser.py"
+        "re-export embeddings using export_for_browser.py".into()
     };
     Err(mismatch(size, message, format!("{bytes} bytes"), hint))
 }
@@ -133,11 +135,10 @@ fn shape_of_size(kind: Kind, size: u64, dim: u64) -> Result<[u64; 2], Box<Findin
         "Embedding file size mismatch: {size} bytes are no whole number of rows of {dim} values."
     );
     let width = width.map_or_else(|| "too many".to_owned(), |w| w.to_string());
-    let hint = "--dim gives the number of values in a row";
-    Err(mismatch(size, message, format!("a multiple of {width} bytes"), hint))
+    Err(mismatch(size, message, format!("a multiple of {width} bytes"), DIM_HINT))
 }
 
-fn mismatch(size: u64, message: String, expected: String, hint: &str) -> Box<Finding> {
+fn mismatch(size: u64, message: String, expected: String, hint: Advice) -> Box<Finding> {
     let finding = SIZE.at(0..size).message(message).expected(expected);
     Box::new(finding.found(format!("{size} bytes")).hint(hint))
 }
@@ -155,5 +156,5 @@ fn renormalized(tensor: &Tensor, dim: u64) -> Tensor {
     });
     let encoding = Encoding::Plain(DType::F32);
     let view = crate::source::View::owned(out);
-    Tensor::stored(tensor.name.clone(), encoding, tensor.shape.clone(), view)
+    Tensor::unchecked(tensor.name.clone(), encoding, tensor.shape.clone(), view)
 }

@@ -4,14 +4,14 @@ use super::super::values::map_all;
 use super::quantize::{NORMS, norm_of_codes};
 use crate::model::{BLOCK, Container};
 use crate::wire::{Findings, Span, to_len};
-use crate::{Input, rules};
+use crate::{Advice, Input, rules};
 use weighbridge_codec::{DType, scan};
 
 rules! {
     SIZE "I8-01" Error "Embedding file size mismatch";
     SHAPE "I8-02" Error "impossible shape";
     DIMENSION "I8-03" Warning "nothing says how many values a row has";
-    OVERRIDDEN "I8-04" Warning "--dim is not what meta.json says";
+    OVERRIDDEN "I8-04" Warning "the option dim is not what meta.json says";
     META "I8-05" Error "meta.json is malformed";
     RETIRED "I8-06" Error "meta.json is that of the retired float16 export";
     INCOMPLETE "I8-07" Warning "meta.json lacks a field";
@@ -33,14 +33,14 @@ const SPREAD: f64 = 0.03;
 /// Rows that are named one by one.
 const NAMED: usize = 10;
 
-/// Rows out of order: the first few by number, and how many there are.
+/// Rows that break a rule: the first few by number, and how many there are.
 #[derive(Default)]
-struct Rows<T> {
+struct BadRows<T> {
     named: Vec<(u64, T)>,
     count: u64,
 }
 
-impl<T> Rows<T> {
+impl<T> BadRows<T> {
     fn add(&mut self, row: u64, what: T) {
         self.count += 1;
         if self.named.len() < NAMED {
@@ -48,7 +48,7 @@ impl<T> Rows<T> {
         }
     }
 
-    fn join(&mut self, later: Rows<T>) {
+    fn join(&mut self, later: BadRows<T>) {
         self.count += later.count;
         self.named.extend(later.named);
         self.named.truncate(NAMED);
@@ -66,7 +66,7 @@ struct Norms {
     /// Out of the range, but near it: how many, and the row that is farthest off.
     near: u64,
     worst: Option<(u64, f64)>,
-    far: Rows<f64>,
+    far: BadRows<f64>,
 }
 
 impl Norms {
@@ -78,7 +78,7 @@ impl Norms {
         like_truncated: true,
         near: 0,
         worst: None,
-        far: Rows { named: Vec::new(), count: 0 },
+        far: BadRows { named: Vec::new(), count: 0 },
     };
 
     fn of(codes: &[u8], dim: usize, first: u64) -> Norms {
@@ -189,15 +189,27 @@ fn report_norms(norms: &Norms, dim: u64, findings: &mut Findings) {
                 .field(format!("{} rows", norms.rows))
                 .expected(format!("L2 norms of {range}"))
                 .found(format!("{:.4}..{:.4}", norms.low, norms.high))
-                .hint("numpy's astype(int8) truncates toward zero; round first (np.rint), or read with --renormalize"),
+                .hint(
+                    Advice::from(
+                        "numpy's astype(int8) truncates toward zero; round first (np.rint)",
+                    )
+                    .and(Advice::set(
+                        "renormalize",
+                        "divides every row by its norm when it is read",
+                    )),
+                ),
         );
         return;
     }
     if let Some((row, norm)) = norms.worst {
-        let hint = if norms.shrunk_alike() {
-            "all rows are too short, as truncating instead of rounding makes them"
+        let hint: Advice = if norms.shrunk_alike() {
+            "all rows are too short, as truncating instead of rounding makes them".into()
         } else {
-            "rounding does that to a few rows; --rounding nearest-norm writes none such"
+            Advice::from("rounding does that to a few rows").and(Advice::set_to(
+                "rounding",
+                "nearest-norm",
+                "writes none such",
+            ))
         };
         findings.push(
             NEAR_NORM
@@ -228,7 +240,7 @@ fn report_norms(norms: &Norms, dim: u64, findings: &mut Findings) {
 }
 
 /// One finding for the rows that were not named one by one.
-fn report_rest<T>(rule: crate::wire::Rule, rows: &Rows<T>, end: u64, findings: &mut Findings) {
+fn report_rest<T>(rule: crate::wire::Rule, rows: &BadRows<T>, end: u64, findings: &mut Findings) {
     let rest = rows.count - rows.named.len() as u64;
     if rest > 0 {
         let last = rows.named.last().map_or(0, |(row, _)| *row);
@@ -243,7 +255,7 @@ pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut 
     let Some((dim, width)) = dim.and_then(|d| Some((d, d.checked_mul(4)?))) else { return };
     let per_block = (BLOCK / dim).max(1);
     let block = |(i, block): (usize, &[u8])| {
-        let (mut bad, mut zero) = (Rows::default(), Rows::default());
+        let (mut bad, mut zero) = (BadRows::default(), BadRows::default());
         for (row, bytes) in (i as u64 * per_block as u64..).zip(block.chunks_exact(width)) {
             if let Some(column) = scan::first_non_finite(DType::F32, bytes, dim) {
                 bad.add(row, column);
@@ -255,7 +267,7 @@ pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut 
     };
     let chunks = bytes.chunks(per_block.saturating_mul(width)).enumerate().collect();
     let blocks = map_all(chunks, bytes.len() as u64, block);
-    let (mut bad, mut zero) = (Rows::default(), Rows::default());
+    let (mut bad, mut zero) = (BadRows::default(), BadRows::default());
     for (b, z) in blocks {
         bad.join(b);
         zero.join(z);

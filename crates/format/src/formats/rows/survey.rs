@@ -2,23 +2,31 @@
 
 use super::Kind;
 use super::quantize::{self, NORMS, Rounding};
-use crate::Error;
-use crate::model::{BLOCK, Changed, Produce, Report, Tensor};
+use crate::model::{
+    BLOCK, Changed, Loss, Note, NoteKind, Produce, Report, RowBlock, RowFigures, Tensor,
+};
 use crate::wire::to_len;
+use crate::{Advice, Error};
 use rayon::prelude::*;
 use weighbridge_codec::convert::Change;
 
 /// A row is a unit vector when its norm is this close to 1.
 const TOLERANCE: f64 = 1e-3;
 
-/// The rows of a matrix on their way into a file.
-#[derive(Debug)]
-pub(super) struct Rows {
+/// How rows are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowRules {
     pub kind: Kind,
-    pub tensor: Tensor,
-    pub shape: [u64; 2],
     pub normalize: bool,
     pub rounding: Rounding,
+}
+
+/// The rows of a matrix on their way into a file.
+#[derive(Debug)]
+pub(super) struct MatrixRows {
+    pub rules: RowRules,
+    pub tensor: Tensor,
+    pub shape: [u64; 2],
 }
 
 /// Why a row can't be written.
@@ -34,51 +42,21 @@ enum Bad {
 pub(super) struct Survey {
     bad: Option<(u64, Bad)>,
     bad_rows: u64,
-    /// What quantizing changes.
-    change: Change,
-    /// Rows that were no unit vectors before they were normalized.
-    normalized: u64,
-    /// Rows whose codes leave the range of norms.
-    outside: u64,
+    figures: RowFigures,
 }
 
-impl Rows {
-    pub(super) fn bytes(&self) -> Result<u64, Error> {
-        self.kind
-            .encoding()
-            .byte_len(&self.tensor.shape)
-            .ok_or_else(|| Error::refused(format!("{:?} is too large", self.tensor.name), ""))
-    }
-
-    /// Rows handled at a time.
-    fn per_block(&self) -> u64 {
-        (BLOCK as u64 / self.shape[1].max(1)).max(1)
-    }
-
-    fn blocks(&self) -> u64 {
-        self.shape[0].div_ceil(self.per_block())
-    }
-
-    /// The values of a block of rows, and the number of its first row.
-    fn values(&self, block: u64) -> (u64, Vec<f32>) {
-        let [rows, dim] = self.shape;
-        let first = block * self.per_block();
-        let n = self.per_block().min(rows - first);
-        (first, self.tensor.values_f32(first * dim, to_len(n * dim)))
-    }
-
-    /// Looks at every row before the first is written.
-    pub(super) fn survey(&self) -> Survey {
-        let blocks: Vec<Survey> =
-            (0..self.blocks()).into_par_iter().map(|b| self.survey_block(b)).collect();
-        blocks.into_iter().fold(Survey::default(), Survey::join)
-    }
-
-    fn survey_block(&self, block: u64) -> Survey {
+impl RowRules {
+    /// Looks at every row, normalizes it if that was asked for, and adds its bytes to `out`.
+    pub(super) fn survey(
+        &self,
+        values: &mut [f32],
+        block: RowBlock,
+        mut out: Option<&mut Vec<u8>>,
+    ) -> Survey {
         let mut survey = Survey::default();
         let mut codes = Vec::new();
-        let (first, mut values) = self.values(block);
-        for (row, values) in (first..).zip(values.chunks_exact_mut(to_len(self.shape[1]))) {
+        for (row, values) in (block.first..).zip(values.chunks_exact_mut(block.dim.max(1))) {
+            survey.figures.rows += 1;
             let norm = quantize::norm(values);
             if let Some(bad) = self.judge_row(values, norm) {
                 survey.bad_rows += 1;
@@ -86,13 +64,20 @@ impl Rows {
                 continue;
             }
             if self.normalize {
-                survey.normalized += u64::from((norm - 1.0).abs() > TOLERANCE);
+                survey.figures.normalized += u64::from((norm - 1.0).abs() > TOLERANCE);
                 quantize::normalize(values);
             }
             if self.kind == Kind::I8 {
                 quantize::quantize(values, self.rounding, &mut codes);
-                survey.change.add(quantize::measure(values, &codes));
-                survey.outside += u64::from(!NORMS.contains(&quantize::norm_of_codes(&codes)));
+                let Change { changed, largest } = quantize::measure(values, &codes);
+                let outside = u64::from(!NORMS.contains(&quantize::norm_of_codes(&codes)));
+                let row = RowFigures { changed, largest, outside, ..RowFigures::default() };
+                survey.figures.add(&row);
+            }
+            match (self.kind, &mut out) {
+                (Kind::I8, Some(out)) => out.extend_from_slice(&codes),
+                (Kind::F32, Some(out)) => out.extend(values.iter().flat_map(|v| v.to_le_bytes())),
+                (_, None) => {}
             }
         }
         survey
@@ -112,11 +97,10 @@ impl Rows {
         (self.kind == Kind::I8 && !self.normalize && !is_unit).then_some(Bad::Norm(norm))
     }
 
-    /// The bytes of a block.
-    fn made(&self, block: u64) -> Vec<u8> {
-        let (_, mut values) = self.values(block);
+    /// The bytes of rows that were looked at before.
+    fn bytes(&self, values: &mut [f32], dim: usize) -> Vec<u8> {
         let (mut out, mut codes) = (Vec::new(), Vec::new());
-        for values in values.chunks_exact_mut(to_len(self.shape[1])) {
+        for values in values.chunks_exact_mut(dim) {
             if self.normalize {
                 quantize::normalize(values);
             }
@@ -132,14 +116,53 @@ impl Rows {
     }
 }
 
-impl Produce for Rows {
+impl MatrixRows {
+    pub(super) fn bytes(&self) -> Result<u64, Error> {
+        let bytes = self.rules.kind.encoding().byte_len(&self.tensor.shape);
+        bytes.ok_or_else(|| Error::refused(format!("{:?} is too large", self.tensor.name), ""))
+    }
+
+    /// Rows handled at a time.
+    fn per_block(&self) -> u64 {
+        (BLOCK as u64 / self.shape[1].max(1)).max(1)
+    }
+
+    fn blocks(&self) -> u64 {
+        self.shape[0].div_ceil(self.per_block())
+    }
+
+    fn dim(&self) -> usize {
+        to_len(self.shape[1])
+    }
+
+    /// The values of a block of rows, and the number of its first row.
+    fn values(&self, block: u64) -> (u64, Vec<f32>) {
+        let [rows, dim] = self.shape;
+        let first = block * self.per_block();
+        let n = self.per_block().min(rows - first);
+        (first, self.tensor.values_f32(first * dim, to_len(n * dim)))
+    }
+
+    /// Looks at every row before the first is written.
+    pub(super) fn survey(&self) -> Survey {
+        let survey = |block| {
+            let (first, mut values) = self.values(block);
+            self.rules.survey(&mut values, RowBlock { first, dim: self.dim() }, None)
+        };
+        let blocks: Vec<Survey> = (0..self.blocks()).into_par_iter().map(survey).collect();
+        blocks.into_iter().fold(Survey::default(), Survey::join)
+    }
+}
+
+impl Produce for MatrixRows {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         // A few blocks at a time on all cores; memory stays bounded.
         const TOGETHER: u64 = 16;
+        let bytes = |block| self.rules.bytes(&mut self.values(block).1, self.dim());
         let mut start = 0;
         while start < self.blocks() {
             let end = self.blocks().min(start + TOGETHER);
-            let made: Vec<_> = (start..end).into_par_iter().map(|b| self.made(b)).collect();
+            let made: Vec<_> = (start..end).into_par_iter().map(bytes).collect();
             made.iter().try_for_each(|bytes| out(bytes))?;
             start = end;
         }
@@ -148,83 +171,94 @@ impl Produce for Rows {
 }
 
 impl Survey {
-    fn join(self, later: Survey) -> Survey {
-        let mut change = self.change;
-        change.add(later.change);
-        Survey {
-            bad: self.bad.or(later.bad),
-            bad_rows: self.bad_rows + later.bad_rows,
-            change,
-            normalized: self.normalized + later.normalized,
-            outside: self.outside + later.outside,
-        }
+    fn join(mut self, later: Survey) -> Survey {
+        self.bad = self.bad.or(later.bad);
+        self.bad_rows += later.bad_rows;
+        self.figures.add(&later.figures);
+        self
     }
 
-    /// Refuses rows that can't be written, and reports what becomes of the others.
-    pub(super) fn judge(&self, rows: &Rows, report: &mut Report) -> Result<(), Error> {
-        if let Some((row, bad)) = self.bad {
-            return Err(self.refusal(row, bad));
+    /// The figures, unless rows can't be written.
+    pub(super) fn into_figures(self) -> Result<RowFigures, Error> {
+        match self.bad {
+            Some((row, bad)) => Err(self.refusal(row, bad)),
+            None => Ok(self.figures),
         }
-        let (count, tensor) = (rows.shape[0], &rows.tensor);
-        if self.normalized > 0 {
-            report.warnings.push(format!(
-                "{} of {count} rows were no unit vectors and are normalized",
-                self.normalized
-            ));
-        }
-        if rows.kind == Kind::F32 {
-            report.kept *= usize::from(!rows.normalize);
-            return Ok(());
-        }
-        // Fitting took the values for kept; they become codes.
-        let (from, to) = (tensor.encoding.name(), rows.kind.encoding().name());
-        if self.change.changed > 0 {
-            let Change { changed, largest } = self.change;
-            report.lose(
-                format!("precision of tensor {:?}", tensor.name),
-                format!(
-                    "{from} to {to}: {changed} of {} values change, by {largest:.3e} at most",
-                    tensor.count()
-                ),
-            );
-        }
-        report.kept = 0;
-        report.changed = vec![Changed {
-            tensor: tensor.name.clone(),
-            from: from.into_owned(),
-            to: to.into_owned(),
-        }];
-        if self.outside > 0 {
-            report.warnings.push(format!(
-                "{} of {count} rows get norms out of {}..{}, which strict readers refuse; --rounding nearest-norm avoids that",
-                self.outside,
-                NORMS.start(),
-                NORMS.end()
-            ));
-        }
-        Ok(())
     }
 
     fn refusal(&self, row: u64, bad: Bad) -> Error {
-        let (what, hint) = match bad {
+        let (what, advice): (String, Advice) = match bad {
             Bad::NotFinite { column, value } => (
                 format!("row {row} holds {value} in column {column}"),
-                "every value has to be a finite number",
+                "every value has to be a finite number".into(),
             ),
-            Bad::Zero => {
-                (format!("row {row} is all zeros and has no direction"), "leave such rows out")
-            }
+            Bad::Zero => (
+                format!("row {row} is all zeros and has no direction"),
+                "leave such rows out".into(),
+            ),
             Bad::Norm(norm) => (
                 format!(
                     "row {row} has norm {norm:.6}, and the format holds unit vectors (1 ± {TOLERANCE})"
                 ),
-                "--normalize divides every row by its norm",
+                Advice::set("normalize", "divides every row by its norm"),
             ),
         };
         let more = match self.bad_rows {
             1 => String::new(),
             n => format!(" ({n} rows in all can't be written)"),
         };
-        Error::refused(format!("{what}{more}"), hint)
+        Error::refused(format!("{what}{more}"), advice)
+    }
+}
+
+/// Reports what becomes of the rows of a tensor that had this encoding.
+pub(super) fn describe(
+    kind: Kind,
+    figures: &RowFigures,
+    (tensor, from): (&Tensor, &str),
+    normalize: bool,
+    report: &mut Report,
+) {
+    let count = tensor.shape.first().copied().unwrap_or(0);
+    if figures.normalized > 0 {
+        let text = format!(
+            "{} of {count} rows were not unit vectors and are normalized",
+            figures.normalized
+        );
+        let note = Note::new(NoteKind::Normalized, text).counting(figures.normalized, count);
+        report.warnings.push(note);
+    }
+    if kind == Kind::F32 {
+        report.kept *= usize::from(!normalize);
+        return;
+    }
+    // Fitting took the values for kept; they become codes.
+    let to = kind.encoding().name();
+    if figures.changed > 0 {
+        let RowFigures { changed, largest, .. } = *figures;
+        report.losses.push(Loss::rounded(
+            &tensor.name,
+            from,
+            to.clone(),
+            changed,
+            tensor.count(),
+            largest,
+        ));
+    }
+    report.kept = 0;
+    report.changed = vec![Changed::new(&tensor.name, from, to)];
+    if figures.outside > 0 {
+        let text = format!(
+            "{} of {count} rows get norms out of {}..{}, which strict readers refuse",
+            figures.outside,
+            NORMS.start(),
+            NORMS.end()
+        );
+        let note = Note::new(NoteKind::Strict, text).counting(figures.outside, count);
+        report.warnings.push(note.advice(Advice::set_to(
+            "rounding",
+            "nearest-norm",
+            "avoids that",
+        )));
     }
 }

@@ -2,10 +2,12 @@
 
 use super::meta::{self, About};
 use super::quantize::Rounding;
-use super::survey::Rows;
-use super::{CODES, Kind};
-use crate::model::{Container, Encoding, FilePlan, Holds, Piece, Plan, Report, Tensor, fit};
-use crate::{Error, Options, Vocabulary};
+use super::survey::{MatrixRows, RowRules, describe};
+use super::{CODES, Kind, NORMALIZE, ROUNDING};
+use crate::model::{
+    Container, Encoding, FilePlan, Holds, Note, NoteKind, Piece, Plan, Report, Tensor, fit,
+};
+use crate::{Advice, Error, Options};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -27,47 +29,44 @@ const QUANTIZED: &[DType] = &[
 
 pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Result<Plan, Error> {
     let mut report = Report::default();
-    let rounding = asked_rounding(options)?;
-    let normalize = options.flag("normalize");
+    let rules = asked_rules(kind, options)?;
+    let normalize = rules.normalize;
     let mut container = container.clone();
-    let words = take_words(&mut container, &mut report);
+    let words = container.take_row_words(&mut report);
 
     let holds = &kind.info().holds;
     let codes = kind == Kind::I8 && !normalize && container.tensors.iter().all(is_codes);
     let quantizing = Holds { dtypes: QUANTIZED, ..*holds };
     let placements = match kind {
-        Kind::F32 => fit(&container, holds, options, &mut report)?,
+        Kind::F32 => fit(&container, holds, &mut report)?,
         // The type is int8 in any case: --dtype has no say.
-        Kind::I8 if codes => fit(&container, holds, &Options::default(), &mut report)?,
-        Kind::I8 => fit(&container, &quantizing, &Options::default(), &mut report)?,
+        Kind::I8 => {
+            container.dtype = None;
+            fit(&container, if codes { holds } else { &quantizing }, &mut report)?
+        }
     };
     let placed = placements.first().and_then(|p| Some((p, container.tensors.get(p.tensor)?)));
     let (Some((placement, tensor)), Some(shape)) = (placed, container.rows()) else {
         // Without its one matrix there is no file, so that this is more than a loss.
-        let why = report.losses.last().map(|l| format!("{}: {}", l.what, l.why));
-        let what =
-            format!("nothing can be written as {}; {}", kind.info().id, why.unwrap_or_default());
-        return Err(Error::refused(what, "it takes one matrix of rows; choose it with --select"));
+        let advice = Advice::from("it takes one matrix of rows");
+        let select = Advice::set("select", "chooses it");
+        return Err(report.nothing_fits(kind.info().id, advice.and(select)));
     };
     let shape = [shape.count, shape.dim];
     check_counts(shape, &container)?;
 
-    let rows = Rows {
-        kind,
-        tensor: tensor.clone(),
-        shape,
-        normalize,
-        rounding: rounding.unwrap_or(Rounding::Nearest),
-    };
+    let rows = MatrixRows { rules, tensor: tensor.clone(), shape };
     let piece = if codes {
-        if rounding.is_some() {
-            report.warnings.push(
-                "the values are codes already and are written as they are; --normalize quantizes them anew".to_owned(),
-            );
+        if options.get("rounding").is_some() {
+            let text = "the values are codes already and are written as they are";
+            let advice = Advice::set("normalize", "quantizes them anew");
+            report.warnings.push(Note::new(NoteKind::Unusual, text).advice(advice));
         }
         Piece::tensor(tensor, &placement.encoding, placement.bytes)
     } else {
-        rows.survey().judge(&rows, &mut report)?;
+        let figures = rows.survey().into_figures()?;
+        let from = tensor.encoding.name();
+        describe(kind, &figures, (tensor, &from), normalize, &mut report);
         if kind == Kind::F32 && !normalize {
             Piece::tensor(tensor, &placement.encoding, placement.bytes)
         } else {
@@ -82,38 +81,28 @@ pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Resu
     let mut file = FilePlan::default();
     file.push(piece);
     let mut beside = FilePlan { beside: Some(meta::NAME.to_owned()), ..FilePlan::default() };
-    beside.push(meta::document(kind, shape, &about, !normalize));
-    Ok(Plan { files: vec![file, beside], is_folder: false, report })
+    meta::document(kind, shape, &about, !normalize).into_iter().for_each(|p| beside.push(p));
+    Ok(Plan::several(vec![file, beside], report))
 }
 
-fn asked_rounding(options: &Options) -> Result<Option<Rounding>, Error> {
-    match options.get("rounding") {
-        None => Ok(None),
-        Some("nearest") => Ok(Some(Rounding::Nearest)),
-        Some("truncate") => Ok(Some(Rounding::Truncate)),
-        Some("nearest-norm") => Ok(Some(Rounding::NearestNorm)),
-        Some(other) => Err(Error::refused(
-            format!("there is no rounding {other:?}"),
-            "--rounding takes nearest, truncate or nearest-norm",
-        )),
-    }
+/// How rows are to be stored, by the options.
+pub(super) fn asked_rules(kind: Kind, options: &Options) -> Result<RowRules, Error> {
+    let rounding = match options.get(ROUNDING.name) {
+        None | Some("nearest") => Rounding::Nearest,
+        Some("truncate") => Rounding::Truncate,
+        Some("nearest-norm") => Rounding::NearestNorm,
+        Some(other) => {
+            let advice = Advice::one_of(ROUNDING.name, ROUNDING.choices.iter().copied());
+            return Err(Error::refused(format!("there is no rounding {other:?}"), advice));
+        }
+    };
+    Ok(RowRules { kind, normalize: options.flag(NORMALIZE.name), rounding })
 }
 
 /// The tensor holds i8bin codes, or values that were decoded from such and travelled.
 fn is_codes(tensor: &Tensor) -> bool {
     let holds = |e: &Encoding| matches!(e, Encoding::Scaled(scaled) if **scaled == CODES);
     holds(&tensor.encoding) || tensor.origin.as_ref().is_some_and(holds)
-}
-
-/// A vocabulary with one word for each row becomes the records, if there are none.
-fn take_words(container: &mut Container, report: &mut Report) -> Option<Vocabulary> {
-    let rows = container.rows()?.count;
-    if container.records.is_some() {
-        return None;
-    }
-    let words = container.vocabulary.take_if(|v| v.len() as u64 == rows)?;
-    words.lose_special(report);
-    Some(words)
 }
 
 fn check_counts([rows, dim]: [u64; 2], container: &Container) -> Result<(), Error> {

@@ -66,7 +66,7 @@ pub(super) fn pack(
     let mut carry = |name: &str, view: View| packer.tensor(name, view);
     let tensors = hub_tensors(container, stored, &mut carry);
     let origin = container.origin.as_ref().map_or(container.format, |o| &o.format);
-    let needed = origin != "safetensors"
+    let needed = (origin != "safetensors" && !origin.is_empty())
         || container.metadata.iter().any(|(k, v)| v.as_text().is_none() || k == KEY)
         || !texts_fit(container)
         || container.tensors.iter().any(|t| stored_name(&t.name) != t.name)
@@ -97,10 +97,12 @@ pub(super) fn pack(
     let attachments: Vec<_> = container.attachments.iter().map(|a| packer.attachment(a)).collect();
     packer.part("attachments", &attachments);
     if let Some(r) = &container.records {
-        packer.part("records", &String::from_utf8_lossy(r.document()));
+        packer.part("records", &String::from_utf8_lossy(&r.to_document()));
     }
+    // Content that came from no file is this format's own.
+    let format = if container.format.is_empty() { "safetensors" } else { container.format };
     let own = || Origin {
-        format: container.format.to_owned(),
+        format: format.to_owned(),
         layout: container.layout.clone(),
         dialect: container.dialect.clone(),
     };

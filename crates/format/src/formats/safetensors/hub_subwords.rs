@@ -82,7 +82,7 @@ impl HubSubwords {
                 SubwordKind::Floret { buckets, hashes, seed, bow, eow }
             }
         };
-        let subwords = Subwords { min_n: self.min_n, max_n: self.max_n, kind };
+        let subwords = Subwords::new(self.min_n, self.max_n, kind);
         let why = subwords.fault();
         why.map_or(Ok(subwords), |why| Err(format!("subwords: {why}")))
     }

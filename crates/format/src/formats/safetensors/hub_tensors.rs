@@ -235,7 +235,7 @@ pub(super) fn restore_tensors(
         let Some(index) = index else {
             let (name, shape) = (hub.name, shape.clone());
             place.insert(name.clone(), c.tensors.len());
-            c.tensors.push(Tensor::new(name, encoding, shape, Data::Declared));
+            c.tensors.push(Tensor::with_data(name, encoding, shape, Data::Declared));
             continue;
         };
         // A declaration that was given data since then is no declaration.

@@ -19,22 +19,14 @@ pub(super) use shards::read_index;
 pub(super) use write::{Written, assemble, with_header};
 
 use super::values::check_finite;
-use super::{Format, FormatInfo, Stop, Sureness};
-use crate::model::{Container, Holds, Keeps, Plan};
+use super::{Format, FormatInfo, Stop, Sureness, by_content_or_name};
+use crate::model::{Container, Holds, Keeps};
 use crate::wire::Findings;
-use crate::{Error, Input, OptionSpec, Options};
+use crate::{Input, OptionSpec, Options};
 
-pub(super) struct Safetensors;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "safetensors",
-    name: "safetensors",
+const INFO: FormatInfo = FormatInfo {
     summary: "tensors behind a JSON header; holds everything the others hold",
     extensions: &["safetensors"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: header::DTYPES_HELD,
         metadata: Keeps::Typed,
@@ -54,48 +46,36 @@ static INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
-    declarations: false,
+    ..FormatInfo::new("safetensors", "safetensors")
 };
 
-impl Format for Safetensors {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
+pub(super) static FORMAT: Format = Format {
+    probe,
+    read: Some(read),
+    check: |container, _, findings| check_finite(container, rules::NOT_FINITE, findings),
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};
 
-    fn probe(&self, input: &Input) -> Sureness {
-        if input.name.ends_with(shards::INDEX_SUFFIX) {
-            return Sureness::Content;
+fn probe(input: &Input, info: &FormatInfo) -> Sureness {
+    if input.name.ends_with(shards::INDEX_SUFFIX) {
+        return Sureness::Content;
+    }
+    // No magic: a plausible length in front of a JSON object.
+    let looks_right = match input.source.bytes() {
+        [l0, l1, l2, l3, l4, l5, l6, l7, b'{', ..] => {
+            let length = u64::from_le_bytes([*l0, *l1, *l2, *l3, *l4, *l5, *l6, *l7]);
+            (2..=header::LONGEST).contains(&length)
         }
-        // No magic: a plausible length in front of a JSON object.
-        let looks_right = match input.source.bytes() {
-            [l0, l1, l2, l3, l4, l5, l6, l7, b'{', ..] => {
-                let length = u64::from_le_bytes([*l0, *l1, *l2, *l3, *l4, *l5, *l6, *l7]);
-                (2..=header::LONGEST).contains(&length)
-            }
-            _ => false,
-        };
-        if looks_right {
-            Sureness::Content
-        } else if INFO.extensions.contains(&input.extension().as_str()) {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
-    }
+        _ => false,
+    };
+    by_content_or_name(looks_right, input, info)
+}
 
-    fn read(&self, input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
-        if input.name.ends_with(shards::INDEX_SUFFIX) {
-            shards::read_index(input, &input.source, findings)
-        } else {
-            read_file(&input.source, findings)
-        }
-    }
-
-    fn check(&self, container: &Container, _: &Input, findings: &mut Findings) {
-        check_finite(container, rules::NOT_FINITE, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
+fn read(input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
+    if input.name.ends_with(shards::INDEX_SUFFIX) {
+        shards::read_index(input, &input.source, findings)
+    } else {
+        read_file(&input.source, findings)
     }
 }

@@ -4,7 +4,7 @@ use super::super::Stop;
 use super::header::{DTYPES, Header, LONGEST};
 use super::hub;
 use super::rules::*;
-use crate::model::{Container, Encoding, Tensor, Value};
+use crate::model::{Container, Encoding, Note, NoteKind, Tensor, Value};
 use crate::source::Source;
 use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel, to_len};
 use std::collections::{HashMap, HashSet};
@@ -40,7 +40,8 @@ pub(in super::super) fn read_file(
                 findings.push(finding.hint(
                     "tensors and texts are readable; what only that entry knows is not used",
                 ));
-                container.notes.push(format!("the entry \"weighbridge\" is not used: {why}"));
+                let text = format!("the entry \"weighbridge\" is not used: {why}");
+                container.notes.push(Note::new(NoteKind::LeftOut, text));
             }
         }
     }
@@ -133,7 +134,7 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
         let span = data + start..data + end;
         let view = source.view(span.clone()).ok_or_else(|| OFFSETS.at(place()))?;
         regions.add(span, What::Tensor(tensors.len()));
-        tensors.push(Tensor::stored(name, Encoding::Plain(*dtype), entry.shape, view));
+        tensors.push(Tensor::unchecked(name, Encoding::Plain(*dtype), entry.shape, view));
     }
     if data + next != size {
         return Err(OFFSETS

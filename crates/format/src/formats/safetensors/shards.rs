@@ -34,6 +34,7 @@ pub(in super::super) fn read_index(
     let mut container = Container {
         format: "safetensors",
         layout: "sharded".to_owned(),
+        sharded: true,
         size,
         regions,
         ..Container::default()

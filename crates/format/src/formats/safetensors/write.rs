@@ -4,9 +4,11 @@ use super::super::FormatInfo;
 use super::header;
 use super::hub;
 use super::hub_tensors::Stored;
-use crate::model::{Container, Encoding, FilePlan, Piece, Plan, Report, fit};
+use crate::model::{
+    Container, Encoding, FilePlan, Note, NoteKind, Piece, Plan, Report, Subject, fit,
+};
 use crate::wire::put_u64;
-use crate::{Error, Options, Tensor};
+use crate::{Advice, Error, Options, Tensor};
 use serde_json::{Value as Json, json};
 use weighbridge_codec::DType;
 
@@ -20,13 +22,13 @@ pub(super) fn plan(
     let keep_codes = options.flag("keep-codes");
     let mut codes = vec![false; container.tensors.len()];
     for (tensor, codes) in container.tensors.iter().zip(&mut codes) {
-        let keeps = options.get("dtype").is_none() && (keep_codes || !is_recoverable(tensor));
+        let keeps = container.dtype.is_none() && (keep_codes || !is_recoverable(tensor));
         *codes = keeps && !matches!(tensor.encoding, Encoding::Plain(_));
         if *codes && !keep_codes {
-            report.warnings.push(format!(
-                "tensor {:?} keeps its codes: they could not be recovered from the values",
-                tensor.name
-            ));
+            let subject = Subject::Tensor(tensor.name.clone());
+            let text =
+                format!("{subject} keeps its codes: they could not be recovered from the values");
+            report.warnings.push(Note::new(NoteKind::Unusual, text).about(subject));
         }
     }
     let mut plain = container.clone();
@@ -40,13 +42,13 @@ pub(super) fn plan(
         }
         tensor.encoding = Encoding::Plain(tensor.encoding.stored());
     }
-    let mut placements = fit(&plain, &info.holds, options, &mut report)?;
+    let mut placements = fit(&plain, &info.holds, &mut report)?;
     placements.retain(|p| plain.tensors[p.tensor].has_data());
     // Wide types first, so that every tensor starts at a multiple of its element's size.
     placements.sort_by_key(|p| std::cmp::Reverse(p.encoding.stored().bits()));
 
     // An explicit type is what the file is meant to have from now on: no way back is recorded.
-    let asked = options.get("dtype").is_some();
+    let asked = container.dtype.is_some();
     let stored: Vec<_> = placements
         .iter()
         .map(|p| Stored {
@@ -110,7 +112,10 @@ pub(in super::super) fn assemble(
         data.push(piece);
         let entry = json!({"dtype": header::name_of(dtype), "shape": shape, "data_offsets": [start, data.size]});
         if entries.insert(name.clone(), entry).is_some() {
-            return Err(Error::refused(format!("two tensors are named {name:?}"), "use --rename"));
+            return Err(Error::refused(
+                format!("two tensors are named {name:?}"),
+                Advice::set("rename", "gives one of them another name"),
+            ));
         }
     }
     let mut text = Json::Object(entries).to_string();

@@ -11,15 +11,13 @@ mod write;
 pub(super) use rules::{bad_line, unfinished};
 
 use super::wordlist::{ESCAPE, LOSSY};
-use super::{Format, FormatInfo, Stop, Sureness};
-use crate::model::{Container, Holds, Plan};
-use crate::wire::Findings;
-use crate::{Error, Input, Options};
+use super::{Format, FormatInfo};
+use crate::model::Holds;
 use weighbridge_codec::DType;
 
 /// Which of the two formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     /// The first line has the number of rows and of values in a row.
     Counted,
     /// Every line is a row.
@@ -29,68 +27,46 @@ pub(super) enum Kind {
 const HOLDS: Holds =
     Holds { dtypes: &[DType::F32], rank: (2, 2), empty: false, vocabulary: true, ..Holds::NOTHING };
 
-static COUNTED: FormatInfo = FormatInfo {
-    id: "text",
-    name: "word vectors as text .vec",
+const COUNTED_INFO: FormatInfo = FormatInfo {
     summary: "words and decimal numbers, a line each, behind a line that counts them",
     extensions: &["vec", "txt"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: HOLDS,
     options: &[ESCAPE, LOSSY],
     rules: rules::RULES,
-    declarations: false,
+    ..FormatInfo::new("text", "word vectors as text .vec")
 };
 
-static GLOVE: FormatInfo = FormatInfo {
-    id: "glove",
-    name: "GloVe text",
+const GLOVE_INFO: FormatInfo = FormatInfo {
     summary: "words and decimal numbers, a line each, and nothing else",
     extensions: &["glove"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
     open_ended: true,
     holds: HOLDS,
     options: &[ESCAPE, LOSSY],
     rules: rules::RULES,
-    declarations: false,
+    ..FormatInfo::new("glove", "GloVe text")
+};
+
+pub(super) static COUNTED: Format = Format {
+    probe: |input, info| probe::probe(Kind::Counted, input, info),
+    read: Some(|input, options, findings| read::read(Kind::Counted, input, options, findings)),
+    check: |container, input, findings| rules::check(Kind::Counted, container, input, findings),
+    lay_out: Some(|container, options, info| write::plan(Kind::Counted, container, options, info)),
+    ..Format::new(COUNTED_INFO)
+};
+
+pub(super) static GLOVE: Format = Format {
+    probe: |input, info| probe::probe(Kind::Glove, input, info),
+    read: Some(|input, options, findings| read::read(Kind::Glove, input, options, findings)),
+    check: |container, input, findings| rules::check(Kind::Glove, container, input, findings),
+    lay_out: Some(|container, options, info| write::plan(Kind::Glove, container, options, info)),
+    ..Format::new(GLOVE_INFO)
 };
 
 impl Kind {
     const fn info(self) -> &'static FormatInfo {
         match self {
-            Kind::Counted => &COUNTED,
-            Kind::Glove => &GLOVE,
+            Kind::Counted => &COUNTED_INFO,
+            Kind::Glove => &GLOVE_INFO,
         }
-    }
-}
-
-impl Format for Kind {
-    fn info(&self) -> &'static FormatInfo {
-        Kind::info(*self)
-    }
-
-    fn probe(&self, input: &Input) -> Sureness {
-        probe::probe(*self, input)
-    }
-
-    fn read(
-        &self,
-        input: &Input,
-        options: &Options,
-        findings: &mut Findings,
-    ) -> Result<Container, Stop> {
-        read::read(*self, input, options, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        rules::check(*self, container, input, findings);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(*self, container, options)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::Sureness;
 use super::super::word2vec::{Header, is_text};
 use super::super::wordlist::{Lines, numbers_at_end};
-use super::Kind;
+use super::{FormatInfo, Kind};
 use crate::Input;
 
 /// Bytes that are looked at.
@@ -11,7 +11,7 @@ const LOOK: usize = 1 << 16;
 /// Lines that are looked at to find out how many numbers each has.
 pub(super) const SAMPLE: usize = 1000;
 
-pub(super) fn probe(kind: Kind, input: &Input) -> Sureness {
+pub(super) fn probe(kind: Kind, input: &Input, info: &FormatInfo) -> Sureness {
     if input.is_folder {
         return Sureness::No;
     }
@@ -23,8 +23,7 @@ pub(super) fn probe(kind: Kind, input: &Input) -> Sureness {
         Kind::Glove => !counted && header.is_none() && looks_like_rows(bytes),
     };
     // Any text may be called .txt: that says nothing.
-    let extension = input.extension();
-    let named = extension != "txt" && kind.info().extensions.contains(&extension.as_str());
+    let named = input.extension() != "txt" && info.fits_name(input);
     match (content, named) {
         (true, _) => Sureness::Content,
         (false, true) => Sureness::Name,

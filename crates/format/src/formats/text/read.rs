@@ -2,14 +2,14 @@
 
 use super::super::Stop;
 use super::super::word2vec::Header;
-use super::super::wordlist::{Decode, Lines, repeated, without_repeats};
-use super::Kind;
+use super::super::wordlist::{Decode, Lines, repeated, unfinished_note, without_repeats};
 use super::probe::{SAMPLE, dimensions};
 use super::rules::*;
+use super::{GLOVE_INFO, Kind};
 use crate::model::{Container, Encoding, MATRIX, Tensor};
 use crate::source::View;
 use crate::wire::{Finding, Findings, Regions, What, to_len};
-use crate::{Input, Options};
+use crate::{Advice, Input, Options};
 use weighbridge_codec::DType;
 
 pub(super) fn read(
@@ -32,7 +32,7 @@ pub(super) fn read(
     findings_about(&words, front..size, findings);
     let shape = vec![parsed.rows, dim as u64];
     let view = View::owned(parsed.matrix);
-    let mut matrix = Tensor::stored(MATRIX, Encoding::Plain(DType::F32), shape, view);
+    let mut matrix = Tensor::unchecked(MATRIX, Encoding::Plain(DType::F32), shape, view);
     let mut notes: Vec<_> = words.note().into_iter().collect();
     if let Some(kept) = words.kept {
         matrix = matrix.pick_rows(kept);
@@ -41,7 +41,7 @@ pub(super) fn read(
     regions.add(0..front, What::Structure("header"));
     regions.add(front..size, What::Tensor(0));
     if !lines.finished {
-        notes.push("the last line has no line break: the file may be cut short".to_owned());
+        notes.push(unfinished_note());
     }
     Ok(Container {
         format: kind.info().id,
@@ -82,12 +82,14 @@ fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize),
         return Ok((None, lines, dim.ok_or_else(nothing)?));
     }
     let start = &bytes[..bytes.len().min(24)];
-    let header = Header::parse(bytes).ok_or_else(|| {
-        let finding = HEADER.at(0..start.len() as u64).field("first line");
-        finding.expected("two whole numbers").found(start.escape_ascii()).hint(
-            "this is no text of word vectors with a header; --from glove reads it without one",
-        )
-    })?;
+    let header =
+        Header::parse(bytes).ok_or_else(|| {
+            let finding = HEADER.at(0..start.len() as u64).field("first line");
+            finding.expected("two whole numbers").found(start.escape_ascii()).hint(
+                Advice::from("this is not a text of word vectors with a header")
+                    .and(Advice::set_to("from", GLOVE_INFO.id, "reads it without one")),
+            )
+        })?;
     let lines = Lines::new(bytes, header.length, 2);
     let dim = usize::try_from(header.dim).unwrap_or(usize::MAX);
     if header.rows == 0 || header.dim == 0 {

@@ -1,7 +1,7 @@
 //! The numbered rules, and the checks that need the data.
 
 use super::super::word2vec::Header;
-use super::super::wordlist::{BadLine, Lines, Why, check_finite};
+use super::super::wordlist::{BadLine, LOSSY_HINT, Lines, Why, check_finite};
 use super::Kind;
 use crate::model::Container;
 use crate::wire::{Finding, Findings, Rule};
@@ -53,7 +53,7 @@ pub(in super::super) fn bad_line(bad: &BadLine, dim: usize, numbers: Rule, text:
         }
         Why::NotUtf8 { at } => {
             let finding = text.at(*at..*at + 1).field(field);
-            finding.expected("UTF-8 text").hint("--lossy puts a mark in its place")
+            finding.expected("UTF-8 text").hint(LOSSY_HINT)
         }
     }
 }

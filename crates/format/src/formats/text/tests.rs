@@ -1,7 +1,8 @@
 //! Odd files.
 
-use super::Kind;
-use crate::formats::{Format, check, detect, open};
+use super::{COUNTED, GLOVE};
+use crate::formats::testing::{check, open};
+use crate::formats::{Format, Formats};
 use crate::sink::to_memory;
 use crate::{Container, Error, Input, Options};
 
@@ -12,7 +13,7 @@ fn read(name: &str, text: &[u8]) -> Result<Container, String> {
     })
 }
 
-fn written(kind: Kind, container: &Container) -> Vec<u8> {
+fn written(kind: &Format, container: &Container) -> Vec<u8> {
     to_memory(&kind.plan(container, &Options::default()).unwrap()).unwrap().remove(0).1
 }
 
@@ -35,12 +36,12 @@ fn with_and_without_a_header() {
             container.tensors[0].values_f32(0, 9),
             [0.1, -2.0, 3e-9, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
         );
-        let error = Kind::Counted.plan(container, &Options::default()).unwrap_err().to_string();
+        let error = COUNTED.plan(container, &Options::default()).unwrap_err().to_string();
         assert!(error.contains("word 1, \". . .\""), "{error}");
     }
     let plain = read("x.vec", b"2 2\na 0.10 2e0\nb 1e-7 -0.0\n").unwrap();
-    assert_eq!(written(Kind::Counted, &plain), b"2 2\na 0.1 2\nb 1e-7 -0\n");
-    assert_eq!(written(Kind::Glove, &plain), b"a 0.1 2\nb 1e-7 -0\n");
+    assert_eq!(written(&COUNTED, &plain), b"2 2\na 0.1 2\nb 1e-7 -0\n");
+    assert_eq!(written(&GLOVE, &plain), b"a 0.1 2\nb 1e-7 -0\n");
 }
 
 #[test]
@@ -101,7 +102,8 @@ fn other_text_is_not_taken_for_it() {
         "<!DOCTYPE html>\n1 2 3",
         "# a comment\na 1 2 3\n",
     ] {
-        let format = detect(&Input::from_bytes("x.txt", text.as_bytes().to_vec()));
+        let format =
+            Formats::builtin().detect(&Input::from_bytes("x.txt", text.as_bytes().to_vec()));
         assert!(format.is_err(), "{text} is {:?}", format.unwrap().info().id);
     }
 }

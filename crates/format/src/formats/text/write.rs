@@ -1,14 +1,18 @@
 //! Container to planned bytes.
 
 use super::super::wordlist::{Decode, Prepared, TextRows, prepare};
-use super::Kind;
+use super::{FormatInfo, Kind};
 use crate::model::{Container, FilePlan, Piece, Plan};
 use crate::{Error, Options};
 use std::sync::Arc;
 
-pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Result<Plan, Error> {
-    let info = kind.info();
-    let prepared = prepare(container, options, info)?;
+pub(super) fn plan(
+    kind: Kind,
+    container: &Container,
+    options: &Options,
+    info: &FormatInfo,
+) -> Result<Plan, Error> {
+    let prepared = prepare(container, info)?;
     let decode = Decode::new(options);
     prepared.check_words(decode, info.id)?;
     let mut file = FilePlan::default();

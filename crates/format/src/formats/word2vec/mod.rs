@@ -12,23 +12,15 @@ mod write;
 pub(super) use layout::{Header, is_text};
 
 use super::wordlist::{self, ESCAPE, LOSSY};
-use super::{Format, FormatInfo, Stop, Sureness};
-use crate::model::{Container, Holds, Plan};
+use super::{Format, FormatInfo, Sureness, by_content_or_name};
+use crate::Input;
+use crate::model::{Container, Holds};
 use crate::wire::Findings;
-use crate::{Error, Input, Options};
 use weighbridge_codec::DType;
 
-pub(super) struct Word2Vec;
-
-static INFO: FormatInfo = FormatInfo {
-    id: "word2vec",
-    name: "word2vec binary .bin",
+const INFO: FormatInfo = FormatInfo {
     summary: "words, each in front of its row of f32 values",
     extensions: &["bin", "w2v"],
-    magic: b"",
-    writes: true,
-    is_folder: false,
-    open_ended: false,
     holds: Holds {
         dtypes: &[DType::F32],
         rank: (2, 2),
@@ -38,41 +30,22 @@ static INFO: FormatInfo = FormatInfo {
     },
     options: &[ESCAPE, LOSSY],
     rules: rules::RULES,
-    declarations: false,
+    ..FormatInfo::new("word2vec", "word2vec binary .bin")
 };
 
-impl Format for Word2Vec {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
-    }
+pub(super) static FORMAT: Format = Format {
+    probe,
+    read: Some(read::read),
+    check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};
 
-    fn probe(&self, input: &Input) -> Sureness {
-        let named = !input.is_folder && INFO.extensions.contains(&input.extension().as_str());
-        if layout::looks_like(input.source.bytes()) {
-            Sureness::Content
-        } else if named {
-            Sureness::Name
-        } else {
-            Sureness::No
-        }
-    }
+fn probe(input: &Input, info: &FormatInfo) -> Sureness {
+    by_content_or_name(layout::looks_like(input.source.bytes()), input, info)
+}
 
-    fn read(
-        &self,
-        input: &Input,
-        options: &Options,
-        findings: &mut Findings,
-    ) -> Result<Container, Stop> {
-        read::read(input, options, findings)
-    }
-
-    fn check(&self, container: &Container, input: &Input, findings: &mut Findings) {
-        let file = 0..input.source.len();
-        let place = |_| file.clone();
-        wordlist::check_finite(&container.tensors, rules::NOT_FINITE, findings, place);
-    }
-
-    fn lay_out(&self, container: &Container, options: &Options) -> Result<Plan, Error> {
-        write::plan(container, options, &INFO)
-    }
+fn check(container: &Container, input: &Input, findings: &mut Findings) {
+    let file = 0..input.source.len();
+    wordlist::check_finite(&container.tensors, rules::NOT_FINITE, findings, |_| file.clone());
 }

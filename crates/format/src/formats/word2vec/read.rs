@@ -1,12 +1,12 @@
 //! Bytes to container.
 
 use super::super::Stop;
-use super::super::wordlist::{Decode, put_word, repeated, without_repeats};
+use super::super::wordlist::{Decode, LOSSY_HINT, put_word, repeated, without_repeats};
 use super::layout::Header;
 use super::rules::*;
 use crate::model::{Container, Data, Dialect, Encoding, MATRIX, RowSource, Tensor};
 use crate::wire::{Finding, Findings, Regions, What, to_len};
-use crate::{Input, Options, Source};
+use crate::{Advice, Input, Listing, Options, Source};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -26,7 +26,7 @@ pub(super) fn read(
         finding
             .expected("two whole numbers")
             .found(start.escape_ascii())
-            .hint("this is no word2vec file; `weighbridge formats` lists what else could be meant")
+            .hint(Advice::from("this is not a word2vec file").and(Advice::See(Listing::Formats)))
     })?;
     let front = header.length as u64;
     if header.rows == 0 || header.dim == 0 {
@@ -43,7 +43,7 @@ pub(super) fn read(
         None => rows.starts,
     };
     let shape = vec![starts.len() as u64, header.dim];
-    let data = Data::Rows(Arc::new(Rows { source: source.clone(), starts }));
+    let data = Data::Rows(Arc::new(StoredRows { source: source.clone(), starts }));
     let mut regions = Regions::default();
     regions.add(0..front, What::Structure("header"));
     regions.add(front..source.len(), What::Structure("words and rows"));
@@ -57,7 +57,7 @@ pub(super) fn read(
         layout: format!("{between} line breaks"),
         dialect,
         size: source.len(),
-        tensors: vec![Tensor::new(MATRIX, Encoding::Plain(DType::F32), shape, data)],
+        tensors: vec![Tensor::with_data(MATRIX, Encoding::Plain(DType::F32), shape, data)],
         notes: words.note().into_iter().collect(),
         vocabulary: Some(words.vocabulary),
         regions,
@@ -102,7 +102,7 @@ fn walk(bytes: &[u8], header: Header, decode: Decode) -> Result<Walked, Box<Find
                 finding
                     .expected("UTF-8 text")
                     .found(bytes[start..end].escape_ascii())
-                    .hint("--lossy puts a mark in its place"),
+                    .hint(LOSSY_HINT),
             )
         })?;
         put_word(&mut walked.words, &word);
@@ -141,14 +141,14 @@ fn short(size: usize, at: usize, row: u64, header: Header) -> Box<Finding> {
     )
 }
 
-/// Rows between words.
+/// StoredRows between words.
 #[derive(Debug)]
-struct Rows {
+struct StoredRows {
     source: Source,
     starts: Vec<u64>,
 }
 
-impl RowSource for Rows {
+impl RowSource for StoredRows {
     fn read(&self, row: u64, out: &mut [u8]) {
         let start = self.starts.get(to_len(row)).map_or(usize::MAX, |start| to_len(*start));
         let end = start.saturating_add(out.len());

@@ -1,7 +1,8 @@
 //! Odd files.
 
-use super::Word2Vec;
-use crate::formats::{Format, check, detect, open};
+use super::FORMAT;
+use crate::formats::Formats;
+use crate::formats::testing::{check, open};
 use crate::sink::to_memory;
 use crate::{Container, Error, Input, Options};
 
@@ -25,7 +26,7 @@ fn read(bytes: &[u8], options: &Options) -> Result<Container, String> {
 }
 
 fn written(container: &Container, options: &Options) -> Vec<u8> {
-    to_memory(&Word2Vec.plan(container, options).unwrap()).unwrap().remove(0).1
+    to_memory(&FORMAT.plan(container, options).unwrap()).unwrap().remove(0).1
 }
 
 // The bytes of this number are a line break and spaces.
@@ -69,7 +70,7 @@ fn repeated_words_are_left_out_and_counted() {
 fn words_with_spaces_need_escapes() {
     let input = Input::from_bytes("x.glove", b"New York 1 2\n".to_vec());
     let container = open(&input, &Options::default().with("from", "glove")).unwrap();
-    let error = Word2Vec.plan(&container, &Options::default()).unwrap_err().to_string();
+    let error = FORMAT.plan(&container, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("word 0, \"New York\""), "{error}");
     let escape = Options::default().with("escape", "true");
     let bytes = written(&container, &escape);
@@ -99,7 +100,7 @@ fn other_files_are_not_taken_for_it() {
         ("x.dat", b"99999999999999999999 4\nword 1 2 3 4"),
         ("x.dat", b"18446744073709551615 18446744073709551615\nword "),
     ] {
-        let format = detect(&Input::from_bytes(name, bytes.to_vec()));
+        let format = Formats::builtin().detect(&Input::from_bytes(name, bytes.to_vec()));
         assert!(format.is_err(), "{name} is {:?}", format.unwrap().info().id);
     }
     assert_eq!(read(b"2 0\n", &Options::default()).unwrap_err(), "W2V-02");

@@ -13,7 +13,7 @@ pub(super) fn plan(
     options: &Options,
     info: &FormatInfo,
 ) -> Result<Plan, Error> {
-    let prepared = prepare(container, options, info)?;
+    let prepared = prepare(container, info)?;
     let decode = Decode::new(options);
     prepared.check_words(decode, info.id)?;
     let dialect = container.dialect_of("word2vec");
@@ -27,14 +27,14 @@ pub(super) fn plan(
     let bytes = bytes.ok_or_else(|| Error::refused("the matrix is too large", ""))?;
     let mut file = FilePlan::default();
     file.push(Piece::Bytes(format!("{rows} {dim}\n").into_bytes()));
-    let from = Arc::new(Rows { matrix, words, decode, breaks });
+    let from = Arc::new(WordRows { matrix, words, decode, breaks });
     file.push(Piece::Stream { bytes, from });
     Ok(Plan::single(file, report))
 }
 
 /// Words, each in front of its row.
 #[derive(Debug)]
-struct Rows {
+struct WordRows {
     matrix: Tensor,
     words: Vocabulary,
     decode: Decode,
@@ -44,7 +44,7 @@ struct Rows {
 /// Values that are collected before they are written.
 const VALUES: u64 = 1 << 16;
 
-impl Produce for Rows {
+impl Produce for WordRows {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let [rows, dim] = *self.matrix.shape.as_slice() else { return Ok(()) };
         let together = (VALUES / dim.max(1)).max(1);

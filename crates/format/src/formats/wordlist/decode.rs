@@ -1,5 +1,6 @@
 //! Words as a file has them: bytes that should be UTF-8, maybe with escapes, maybe twice.
 
+use crate::model::{Note, NoteKind};
 use crate::source::View;
 use crate::{Options, Vocabulary};
 use std::borrow::Cow;
@@ -104,11 +105,13 @@ pub(crate) struct Words {
 
 impl Words {
     /// What whoever converts the file should know.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<Note> {
         let (row, dropped) = self.repeats?;
-        Some(format!(
+        let text = format!(
             "{dropped} rows are left out, from row {row} on: their words were there before"
-        ))
+        );
+        let all = self.vocabulary.len() as u64 + dropped;
+        Some(Note::new(NoteKind::LeftOut, text).counting(dropped, all))
     }
 }
 

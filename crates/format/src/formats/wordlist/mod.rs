@@ -8,11 +8,11 @@ mod prepare;
 pub(super) use decode::{Decode, Words, put_word, without_repeats};
 pub(super) use digits::TextRows;
 pub(super) use lines::{BadLine, Lines, Why, numbers_at_end};
-pub(super) use prepare::{Prepared, prepare};
+pub(super) use prepare::{NO_WORDS, Prepared, prepare};
 
-use crate::OptionSpec;
-use crate::model::{MATRIX, Tensor};
+use crate::model::{MATRIX, Note, NoteKind, Tensor};
 use crate::wire::{Finding, Findings, Rule, Span, to_len};
+use crate::{Advice, OptionSpec};
 use rayon::prelude::*;
 
 pub(super) const ESCAPE: OptionSpec = OptionSpec {
@@ -30,6 +30,19 @@ pub(super) const LOSSY: OptionSpec = OptionSpec {
     help: "word2vec, text, glove, fasttext: put U+FFFD where a word is not UTF-8",
     reading: true,
 };
+
+/// What helps where a word is not UTF-8.
+pub(super) const LOSSY_HINT: Advice = Advice::Set {
+    option: LOSSY.name,
+    value: std::borrow::Cow::Borrowed(""),
+    effect: std::borrow::Cow::Borrowed("puts a mark in its place"),
+};
+
+/// What there is to know of a text whose last line does not end.
+pub(super) fn unfinished_note() -> Note {
+    let text = "the last line has no line break: the file may be cut short";
+    Note::new(NoteKind::Unusual, text)
+}
 
 /// The finding about words that stand twice; the first of each is kept.
 pub(super) fn repeated(rule: Rule, words: &Words, span: Span) -> Option<Finding> {

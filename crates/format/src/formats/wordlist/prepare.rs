@@ -3,7 +3,14 @@
 use super::decode::Decode;
 use crate::formats::FormatInfo;
 use crate::model::{Container, Report, Tensor, fit, lose_others, lose_precision};
-use crate::{Error, Options, Vocabulary};
+use crate::{Advice, Error, Vocabulary};
+
+/// What helps where rows have no words.
+pub(crate) const NO_WORDS: Advice = Advice::Set {
+    option: "words",
+    value: std::borrow::Cow::Borrowed(""),
+    effect: std::borrow::Cow::Borrowed("gives a word for each row"),
+};
 
 /// A matrix with a word for each row, ready to be written.
 #[derive(Debug)]
@@ -30,7 +37,10 @@ impl Prepared {
                 let what = if word.is_empty() { "is empty" } else { "has a space or a line break" };
                 return Err(Error::refused(
                     format!("word {i}, {word:?}, {what}, which {id} can't hold"),
-                    "--escape writes such words in another way, which reading with --escape undoes",
+                    Advice::set(
+                        "escape",
+                        "writes such words in another way, and undoes that when it is read",
+                    ),
                 ));
             }
         }
@@ -40,18 +50,11 @@ impl Prepared {
 
 /// The words and their rows in f32, and what else the container had. Formats with subwords get the
 /// rows of all words; what is behind them is theirs to handle.
-pub(crate) fn prepare(
-    container: &Container,
-    options: &Options,
-    info: &FormatInfo,
-) -> Result<Prepared, Error> {
+pub(crate) fn prepare(container: &Container, info: &FormatInfo) -> Result<Prepared, Error> {
     let mut report = Report::default();
     let embeddings = container.word_matrix()?;
     let Some(words) = embeddings.words.clone() else {
-        return Err(Error::refused(
-            "the rows have no words",
-            "--words FILE gives a word for each row, one a line",
-        ));
+        return Err(Error::refused("the rows have no words", NO_WORDS));
     };
     let words = words.into_owned();
     if let Some((again, first)) = words.duplicate() {
@@ -71,11 +74,9 @@ pub(crate) fn prepare(
     if container.vocabulary.is_none() {
         alone.drop_word_records();
     }
-    let placements = fit(&alone, &info.holds, options, &mut report)?;
+    let placements = fit(&alone, &info.holds, &mut report)?;
     let Some(placed) = placements.first().and_then(|p| alone.tensors.get(p.tensor)) else {
-        let why = report.losses.last().map(|l| format!("{}: {}", l.what, l.why));
-        let what = format!("nothing can be written as {}; {}", info.id, why.unwrap_or_default());
-        return Err(Error::refused(what, ""));
+        return Err(report.nothing_fits(info.id, ""));
     };
     Ok(Prepared { matrix: placed.clone(), words, report })
 }

@@ -11,9 +11,25 @@ use std::sync::Arc;
 /// with a row behind the words' rows.
 #[derive(Clone, Debug)]
 pub struct Subwords {
+    /// Characters of the shortest n-grams.
     pub min_n: u32,
+    /// Characters of the longest n-grams.
     pub max_n: u32,
+    /// How an n-gram finds its row.
     pub kind: SubwordKind,
+    /// How the vector of an unknown word comes out of its parts.
+    pub vectors: SubwordVectors,
+}
+
+/// How the vector of an unknown word comes out of the rows of its n-grams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SubwordVectors {
+    /// Their mean, brought to unit length: what finalfusion does.
+    #[default]
+    Unit,
+    /// Their mean: what fastText does. Single brackets are then not n-grams.
+    Mean,
 }
 
 /// How an n-gram finds its row.
@@ -21,14 +37,31 @@ pub struct Subwords {
 pub enum SubwordKind {
     /// 2^exponent buckets and finalfusion's hash: 64-bit FNV-1a over the count of characters and
     /// then the characters.
-    Buckets { exponent: u32 },
+    Buckets {
+        /// The buckets are two to this power.
+        exponent: u32,
+    },
     /// fastText's own hash modulo the count: 32-bit FNV over the signed bytes.
-    FastText { buckets: u32 },
+    FastText {
+        /// How many buckets there are.
+        buckets: u32,
+    },
     /// N-grams by name, each with the index of its row.
     Explicit(Arc<Ngrams>),
     /// The first `hashes` words of murmur3 modulo the buckets. The whole bracketed word counts too,
     /// and the brackets are the model's own.
-    Floret { buckets: u64, hashes: u32, seed: u32, bow: String, eow: String },
+    Floret {
+        /// How many buckets there are.
+        buckets: u64,
+        /// Rows that an n-gram has, one to four.
+        hashes: u32,
+        /// The seed of the hash.
+        seed: u32,
+        /// What stands in front of a word.
+        bow: String,
+        /// What stands behind a word.
+        eow: String,
+    },
 }
 
 /// The word that fastText puts at line ends. It has no n-grams there.
@@ -39,6 +72,11 @@ const FASTTEXT_EOS: &str = "</s>";
 const LONGEST: u32 = 64;
 
 impl Subwords {
+    /// N-grams of `min_n` to `max_n` characters.
+    pub fn new(min_n: u32, max_n: u32, kind: SubwordKind) -> Subwords {
+        Subwords { min_n, max_n, kind, vectors: SubwordVectors::default() }
+    }
+
     /// Rows that the subwords take.
     pub fn rows(&self) -> u64 {
         match &self.kind {

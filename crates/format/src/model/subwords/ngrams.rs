@@ -25,13 +25,28 @@ pub struct Ngrams {
 /// Why entries are no n-grams: the entry's number, and where (counted from the first entry).
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadNgram {
-    CutShort { ngram: usize, at: usize },
-    NotUtf8 { ngram: usize, at: usize },
+    /// It ends before its last byte.
+    CutShort {
+        /// Its number.
+        ngram: usize,
+        /// Where it begins.
+        at: usize,
+    },
+    /// It is not UTF-8.
+    NotUtf8 {
+        /// Its number.
+        ngram: usize,
+        /// The first bad byte.
+        at: usize,
+    },
 }
 
 impl Ngrams {
     /// Entries of a u32 length, the text and a u64 index. Returns the n-grams and how many bytes
     /// their entries take.
+    ///
+    /// # Errors
+    /// Where an entry is cut short or not UTF-8.
     pub fn parse(view: &View, count: usize) -> Result<(Ngrams, usize), BadNgram> {
         let bytes: &[u8] = view;
         let mut at = 0;
@@ -79,10 +94,12 @@ impl Ngrams {
         }
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.count
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -12,11 +12,11 @@ fn rows(subwords: &Subwords, word: &str) -> Vec<u64> {
 }
 
 fn buckets(min_n: u32, max_n: u32) -> Subwords {
-    Subwords { min_n, max_n, kind: SubwordKind::Buckets { exponent: 21 } }
+    Subwords::new(min_n, max_n, SubwordKind::Buckets { exponent: 21 })
 }
 
 fn fasttext(min_n: u32, max_n: u32, buckets: u32) -> Subwords {
-    Subwords { min_n, max_n, kind: SubwordKind::FastText { buckets } }
+    Subwords::new(min_n, max_n, SubwordKind::FastText { buckets })
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn floret_hashes() {
     let model = |bow: &str| {
         let (bow, eow) = (bow.to_owned(), ">".to_owned());
         let kind = SubwordKind::Floret { buckets: 1000, hashes: 3, seed: 2_166_136_261, bow, eow };
-        Subwords { min_n: 2, max_n: 4, kind }
+        Subwords::new(2, 4, kind)
     };
     // The whole word, then as an n-gram again. floret itself counts these rows behind its 13 words.
     let expected = [305, 722, 636, 305, 722, 636, 105, 384, 289, 281, 878, 36];
@@ -95,7 +95,7 @@ fn explicit_ngrams() {
     assert_eq!(again.get("東京"), Some(0));
     assert_eq!(again.get("東"), None);
     assert_eq!(again.duplicate(), None);
-    let subwords = Subwords { min_n: 2, max_n: 2, kind: SubwordKind::Explicit(Arc::new(again)) };
+    let subwords = Subwords::new(2, 2, SubwordKind::Explicit(Arc::new(again)));
     assert_eq!(rows(&subwords, "a"), [0, 1]);
     let mut found = Vec::new();
     subwords.for_each_ngram("bc", &mut |text, row| found.push((text.to_owned(), row)));
@@ -143,7 +143,7 @@ fn impossible_subwords_are_named() {
     assert!(buckets(0, 6).fault().is_some());
     assert!(buckets(4, 3).fault().is_some());
     assert!(fasttext(3, 6, 0).fault().is_some());
-    let with = |kind| Subwords { min_n: 1, max_n: 2, kind };
+    let with = |kind| Subwords::new(1, 2, kind);
     assert!(with(SubwordKind::Buckets { exponent: 64 }).fault().is_some());
     let gaps = Ngrams::from_pairs([("a", 0), ("b", 2)]);
     assert!(with(SubwordKind::Explicit(Arc::new(gaps))).fault().is_some());

@@ -1,45 +1,47 @@
 //! Rounding weights with an eye to what they are multiplied with.
 
-mod factor;
-mod moments;
+mod cholesky;
+mod hessian;
 mod rounding;
 mod texts;
 
 pub use texts::Calibration;
 
 use super::blocks::Order;
-use super::{ErrorSums, QuantizeRequest, choice};
-use moments::Moments;
+use super::targets::EXCLUDE;
+use super::{ErrorSums, QuantizeSettings};
+use hessian::Hessian;
 use rayon::prelude::*;
 use rounding::{ROWS, Rounding};
 use serde::Serialize;
 use std::sync::Arc;
 use weighbridge_encoder::{Encoder, Settings};
 use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
-use weighbridge_format::sink::Progress;
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Tensor, View};
+use weighbridge_format::{Container, Error, Problem, Progress, Tensor, View};
 
 /// What became of a model's vectors.
 #[derive(Clone, Debug, Serialize)]
-pub struct Vectors {
+#[non_exhaustive]
+pub struct VectorChange {
     /// Texts that the rounding did not see.
     pub texts: usize,
-    /// Of the vectors before and after.
+    /// Of the vectors before and after, on average.
     pub mean_cosine: f64,
+    /// Of the vectors before and after, at worst.
     pub worst_cosine: f64,
 }
 
 /// The model to watch; none where a calibration that was not asked for can't be done.
 pub(super) fn model(
     container: &Container,
-    request: &QuantizeRequest,
+    settings: &QuantizeSettings,
 ) -> Result<Option<Encoder>, Error> {
-    match request.calibration {
+    match settings.calibration {
         Calibration::Never => Ok(None),
-        Calibration::Automatic if !choice::can_calibrate(request) => Ok(None),
+        Calibration::Automatic if !settings.can_calibrate() => Ok(None),
         Calibration::Automatic => Ok(runnable(container).ok()),
-        Calibration::File(_) => runnable(container).map(Some),
+        Calibration::Texts(_) => runnable(container).map(Some),
     }
 }
 
@@ -49,7 +51,7 @@ pub(super) fn targets(
     encoder: &Encoder,
     orders: &[(usize, Order)],
     calibration: &Calibration,
-    progress: Progress,
+    progress: &mut Progress,
 ) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
     let of_product = |names: Vec<String>| {
         let named = |o: &&(usize, Order)| names.contains(&container.tensors[o.0].name);
@@ -57,31 +59,30 @@ pub(super) fn targets(
     };
     let products: Vec<_> = encoder.products().into_iter().map(of_product).collect();
     if products.iter().all(Vec::is_empty) {
-        let what = "--calibrate-with is for the weights of layers, and none of them is quantized";
+        let what = "calibrating is for the weights of layers, and none of them is quantized";
         return Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"));
     }
     let width = |orders: &Vec<&(usize, Order)>| {
         orders.first().map_or(0, |(index, _)| to_len(container.tensors[*index].shape[1]))
     };
-    let mut moments: Vec<_> = products.iter().map(|orders| Moments::new(width(orders))).collect();
-    encoder.observe(&calibration.texts()?, &mut |product, rows| moments[product].add(rows))?;
+    let mut hessians: Vec<_> = products.iter().map(|orders| Hessian::new(width(orders))).collect();
+    encoder.observe(&calibration.texts(), &mut |product, rows| hessians[product].add(rows))?;
     let mut list = Vec::new();
-    for (mut moments, orders) in moments.into_iter().zip(products) {
+    for (mut hessian, orders) in hessians.into_iter().zip(products) {
         if orders.is_empty() {
             continue;
         }
-        moments.finish();
-        let root = factor::upper_root(&moments.sums, moments.width).ok_or_else(|| {
-            let what = format!("what {:?} is fed with is beyond the range of f32", {
-                &container.tensors[orders[0].0].name
-            });
+        hessian.finish();
+        let factor = cholesky::upper_factor(&hessian.sums, hessian.width).ok_or_else(|| {
+            let name = &container.tensors[orders[0].0].name;
+            let what = format!("the inputs of {name:?} are beyond the range of f32");
             Error::refused(what, "calibrate with other texts")
         })?;
         for (index, order) in orders {
             let tensor = &container.tensors[*index];
-            let rounding = Rounding::new(order.method, moments.width, &moments.sums, &root);
+            let rounding = Rounding::new(order.method, hessian.width, &hessian.sums, &factor);
             let (target, errors) = round(tensor, order, &rounding)?;
-            progress(tensor.count());
+            progress.advance(tensor.count())?;
             list.push((*index, target, errors));
         }
     }
@@ -90,7 +91,7 @@ pub(super) fn targets(
 
 /// Compares the vectors of a model with those it has when its tensors are stored as is planned.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<Vectors, Error> {
+pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<VectorChange, Error> {
     let mut after = container.clone();
     for tensor in &mut after.tensors {
         let Some(target) = tensor.target.take() else { continue };
@@ -100,14 +101,14 @@ pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<Vector
             Ok(())
         })?;
         let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
-        *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes));
+        *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes))?;
     }
     let texts = texts::held_out();
     let before = encoder.embed(&texts)?;
     let after = runnable(&after)?.embed(&texts)?;
     let pairs = before.iter().zip(&after);
-    let cosines: Vec<_> = pairs.map(|(x, y)| ErrorSums::of(x, y).loss().cosine).collect();
-    Ok(Vectors {
+    let cosines: Vec<_> = pairs.map(|(x, y)| ErrorSums::of(x, y).figures().cosine).collect();
+    Ok(VectorChange {
         texts: texts.len(),
         mean_cosine: cosines.iter().sum::<f64>() / cosines.len() as f64,
         worst_cosine: cosines.into_iter().fold(1.0, f64::min),
@@ -115,10 +116,13 @@ pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<Vector
 }
 
 fn runnable(container: &Container) -> Result<Encoder, Error> {
+    let because = |mut problem: Box<Problem>| {
+        problem.message = format!("calibrating must run the model, but {}", problem.message);
+        problem
+    };
     Encoder::new(container, &Settings::default()).map_err(|why| match why {
-        Error::Refused { what, hint } => {
-            Error::refused(format!("--calibrate-with must run the model, but {what}"), hint)
-        }
+        Error::Refused(problem) => Error::Refused(because(problem)),
+        Error::Unsupported(problem) => Error::Unsupported(because(problem)),
         other => other,
     })
 }
@@ -137,7 +141,7 @@ fn round(
         let weights = tensor.values_f32(start * cols, n);
         let rounded = rounding.rows(&weights).map_err(|why| {
             let what = format!("tensor {:?}, a row from {start} on: {why}", tensor.name);
-            Error::refused(what, "--exclude keeps the tensor as it is")
+            Error::refused(what, EXCLUDE)
         })?;
         let values: Vec<f32> = rounded.iter().flat_map(|row| row.values()).collect();
         Ok((rounded, ErrorSums::of(&weights, &values)))

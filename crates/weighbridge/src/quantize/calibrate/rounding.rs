@@ -1,7 +1,7 @@
 //! Rounding weights so that what they are multiplied with hides the errors.
 //!
-//! Of a row of weights, `e` is what its errors are, `H` the moments of the inputs and `R` the
-//! triangular root of these. The aim is a small `e H eᵀ`, the squared length of `e R`. First the
+//! Of a row of weights, `e` is what its errors are, `H` the Hessian of the inputs and `R` the
+//! Cholesky factor of that. The aim is a small `e H eᵀ`, the squared length of `e R`. First the
 //! weights are rounded one after the other, each so that it makes up for the errors before it (that is
 //! what GPTQ does). Then scales and codes are changed one at a time as long as that helps.
 
@@ -16,7 +16,7 @@ use weighbridge_codec::dot::dots;
 const PARTS: f32 = 32.0;
 const LARGEST_SHARE: f32 = 63.0;
 
-/// Rows that are rounded by the way through the same root.
+/// Rows that are rounded by the way through the same factor.
 pub(super) const ROWS: usize = 8;
 
 /// How often scales and codes are gone through again. The first time brings most.
@@ -28,9 +28,9 @@ pub(super) struct Rounding<'a> {
     pub method: Method,
     pub width: usize,
     /// `H`, which is symmetric.
-    pub moments: &'a [f32],
+    pub hessian: &'a [f32],
     /// `R`, row by row.
-    pub root: &'a [f32],
+    pub factor: &'a [f32],
     /// What the error of a column counts when those behind it make up for it as well as they can: the
     /// squares of the diagonal of `R`.
     pub importance: Vec<f32>,
@@ -47,13 +47,13 @@ pub(super) struct Rounded {
     /// Weight less value, for each column.
     errors: Vec<f32>,
     /// What the errors so far are in each value of `e R`, then `e H`.
-    carried: Vec<f32>,
+    residual: Vec<f32>,
 }
 
 impl<'a> Rounding<'a> {
-    pub(super) fn new(method: Method, width: usize, moments: &'a [f32], root: &'a [f32]) -> Self {
-        let importance = root.iter().step_by(width + 1).map(|v| v * v).collect();
-        Rounding { method, width, moments, root, importance }
+    pub(super) fn new(method: Method, width: usize, hessian: &'a [f32], factor: &'a [f32]) -> Self {
+        let importance = factor.iter().step_by(width + 1).map(|v| v * v).collect();
+        Rounding { method, width, hessian, factor, importance }
     }
 
     /// Up to [`ROWS`] rows, one behind the other.
@@ -65,9 +65,9 @@ impl<'a> Rounding<'a> {
         self.in_order(weights, &mut rows)?;
         let errors: Vec<f32> = rows.iter().flat_map(|r| &r.errors).copied().collect();
         let mut products = vec![0.0; errors.len()];
-        dots(self.moments, &errors, self.width, &mut products);
+        dots(self.hessian, &errors, self.width, &mut products);
         for (row, products) in rows.iter_mut().zip(products.chunks_exact(self.width)) {
-            row.carried.copy_from_slice(products);
+            row.residual.copy_from_slice(products);
             for _ in 0..PASSES {
                 self.better_steps(row);
                 if self.better_codes(row) == 0 {
@@ -88,13 +88,13 @@ impl<'a> Rounding<'a> {
                 self.choose_scales(row, weights, columns.clone())?;
             }
             for k in columns {
-                let root = &self.root[k * width..][..width];
+                let factor = &self.factor[k * width..][..width];
                 for (row, weights) in rows.iter_mut().zip(weights.chunks_exact(width)) {
-                    let wanted = weights[k] + row.carried[k] / root[k];
+                    let wanted = weights[k] + row.residual[k] / factor[k];
                     let error = weights[k] - row.round(k, wanted, self.method);
                     row.errors[k] = error;
-                    let carried = row.carried[k + 1..].iter_mut().zip(&root[k + 1..]);
-                    carried.for_each(|(c, r)| *c += error * r);
+                    let residual = row.residual[k + 1..].iter_mut().zip(&factor[k + 1..]);
+                    residual.for_each(|(c, r)| *c += error * r);
                 }
             }
         }
@@ -111,12 +111,12 @@ impl<'a> Rounding<'a> {
     ) -> Result<(), ScaleTooLarge> {
         let start = columns.start;
         let mut wanted = weights[columns.clone()].to_vec();
-        let mut carried = row.carried[columns.clone()].to_vec();
+        let mut residual = row.residual[columns.clone()].to_vec();
         for k in columns.clone() {
-            let root = &self.root[k * self.width..][..columns.end];
-            let change = carried[k - start] / root[k];
+            let factor = &self.factor[k * self.width..][..columns.end];
+            let change = residual[k - start] / factor[k];
             wanted[k - start] += change;
-            let rest = carried[k - start + 1..].iter_mut().zip(&root[k + 1..]);
+            let rest = residual[k - start + 1..].iter_mut().zip(&factor[k + 1..]);
             rest.for_each(|(c, r)| *c -= change * r);
         }
         let recipe = Recipe {
@@ -141,11 +141,11 @@ impl<'a> Rounding<'a> {
                 row.codes[columns.clone()].iter().map(|c| f32::from(*c)).collect();
             let mut square = 0.0;
             for (k, code) in columns.clone().zip(&codes) {
-                let moments = &self.moments[k * width..][columns.clone()];
-                square += code * moments.iter().zip(&codes).map(|(m, c)| m * c).sum::<f32>();
+                let hessian = &self.hessian[k * width..][columns.clone()];
+                square += code * hessian.iter().zip(&codes).map(|(m, c)| m * c).sum::<f32>();
             }
             let along: f32 =
-                row.carried[columns.clone()].iter().zip(&codes).map(|(c, e)| c * e).sum();
+                row.residual[columns.clone()].iter().zip(&codes).map(|(c, e)| c * e).sum();
             if square.is_nan() || square <= 0.0 {
                 continue;
             }
@@ -172,7 +172,7 @@ impl<'a> Rounding<'a> {
             if step == 0.0 {
                 continue;
             }
-            let best = code * step + row.carried[k] / self.moments[k * self.width + k];
+            let best = code * step + row.residual[k] / self.hessian[k * self.width + k];
             let value = row.round(k, best, self.method);
             let change = value - code * step;
             if change != 0.0 {
@@ -186,8 +186,8 @@ impl<'a> Rounding<'a> {
     /// A value of the row has become so much more.
     fn change(&self, row: &mut Rounded, column: usize, by: f32) {
         row.errors[column] -= by;
-        let moments = &self.moments[column * self.width..][..self.width];
-        row.carried.iter_mut().zip(moments).for_each(|(c, m)| *c -= by * m);
+        let hessian = &self.hessian[column * self.width..][..self.width];
+        row.residual.iter_mut().zip(hessian).for_each(|(c, m)| *c -= by * m);
     }
 }
 
@@ -204,7 +204,7 @@ impl Rounded {
             codes: vec![0; width],
             steps: vec![0.0; blocks],
             errors: vec![0.0; width],
-            carried: vec![0.0; width],
+            residual: vec![0.0; width],
         }
     }
 

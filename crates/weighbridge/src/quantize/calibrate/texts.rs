@@ -1,8 +1,5 @@
 //! The texts that a model is watched with.
 
-use std::path::{Path, PathBuf};
-use weighbridge_format::Error;
-
 /// Sentences on all kinds of subjects, one a line.
 const BUILT_IN: &str = include_str!("texts.txt");
 
@@ -17,19 +14,19 @@ pub enum Calibration {
     Automatic,
     /// None: weights are rounded by themselves.
     Never,
-    /// The lines of a file. What can't be calibrated is refused.
-    File(PathBuf),
+    /// These texts. What can't be calibrated is refused.
+    Texts(Vec<String>),
 }
 
 impl Calibration {
-    pub(super) fn texts(&self) -> Result<Vec<String>, Error> {
+    pub(super) fn texts(&self) -> Vec<String> {
         let mut texts = match self {
             Calibration::Never => Vec::new(),
             Calibration::Automatic => built_in(false),
-            Calibration::File(path) => lines(path)?,
+            Calibration::Texts(texts) => texts.clone(),
         };
         texts.extend(mixed(&texts));
-        Ok(texts)
+        texts
     }
 }
 
@@ -43,19 +40,8 @@ fn built_in(held_out: bool) -> Vec<String> {
     lines.filter(|(i, _)| (i % HELD_OUT == 0) == held_out).map(|(_, l)| l.to_owned()).collect()
 }
 
-fn lines(path: &Path) -> Result<Vec<String>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
-    let lines: Vec<_> =
-        text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
-    if lines.is_empty() {
-        let what = format!("{:?} has no lines of text", path.display().to_string());
-        return Err(Error::refused(what, "--calibrate-with takes a file with a text a line"));
-    }
-    Ok(lines)
-}
-
 /// The words of the texts dealt out anew, in as many texts of other lengths. Models also meet what is
-/// no sentence, and are fed with other values there.
+/// not a sentence, and are fed with other values there.
 fn mixed(texts: &[String]) -> Vec<String> {
     let mut words: Vec<&str> = texts.iter().flat_map(|t| t.split_whitespace()).collect();
     // The same for the same texts: numbers of a generator of Lehmer's kind.

@@ -1,4 +1,4 @@
-//! How the inputs of a product go together: the sums of the products of each two of them.
+//! The Hessian of a layer: how the inputs of a product go together.
 
 use rayon::prelude::*;
 use weighbridge_codec::dot::dots;
@@ -13,14 +13,14 @@ const DAMPING: f64 = 0.03;
 /// `H`, the sum of `x xᵀ` over all inputs seen. The squared error of a row of weights that is off by
 /// `e` is `e H eᵀ`, over all these inputs.
 #[derive(Debug, Default)]
-pub(super) struct Moments {
+pub(super) struct Hessian {
     pub width: usize,
     pub sums: Vec<f32>,
 }
 
-impl Moments {
-    pub(super) fn new(width: usize) -> Moments {
-        Moments { width, sums: vec![0.0; width * width] }
+impl Hessian {
+    pub(super) fn new(width: usize) -> Hessian {
+        Hessian { width, sums: vec![0.0; width * width] }
     }
 
     /// Rows of inputs, one behind the other.

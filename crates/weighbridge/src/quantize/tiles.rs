@@ -1,4 +1,4 @@
-//! Tensors in parts of bounded size, worked on by all cores.
+//! Tensors in tiles of bounded size, worked on by all cores.
 
 use rayon::prelude::*;
 use weighbridge_format::model::BLOCK;
@@ -7,14 +7,14 @@ use weighbridge_format::{Error, Tensor};
 
 /// Columns `col..col + len` of some rows; of one row unless they are whole ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct Tile {
     pub row: u64,
     pub rows: u64,
     pub col: u64,
     pub len: u64,
 }
 
-impl Part {
+impl Tile {
     /// Index of the first value.
     pub(super) fn start(&self, cols: u64) -> u64 {
         self.row * cols + self.col
@@ -30,32 +30,32 @@ impl Part {
     }
 }
 
-/// A matrix in parts of at most [`BLOCK`] values: whole rows, or parts of long rows that begin at
+/// A matrix in tiles of at most [`BLOCK`] values: whole rows, or parts of long rows that begin at
 /// multiples of [`BLOCK`], and so at whole super blocks.
-pub(super) fn parts(rows: u64, cols: u64) -> Vec<Part> {
+pub(super) fn tiles(rows: u64, cols: u64) -> Vec<Tile> {
     let most = BLOCK as u64;
     let mut list = Vec::new();
     if cols > most {
         for row in 0..rows {
             let starts = (0..cols).step_by(BLOCK);
-            list.extend(starts.map(|col| Part { row, rows: 1, col, len: most.min(cols - col) }));
+            list.extend(starts.map(|col| Tile { row, rows: 1, col, len: most.min(cols - col) }));
         }
         return list;
     }
     let together = (most / cols.max(1)).max(1);
     let starts = (0..rows).step_by(to_len(together));
-    list.extend(starts.map(|row| Part { row, rows: together.min(rows - row), col: 0, len: cols }));
+    list.extend(starts.map(|row| Tile { row, rows: together.min(rows - row), col: 0, len: cols }));
     list
 }
 
-/// Makes something of every part on all cores, a few at a time, and passes it on in order.
+/// Makes something of every tile on all cores, a few at a time, and passes it on in order.
 pub(super) fn in_order<T: Copy + Sync>(
-    parts: &[T],
+    tiles: &[T],
     make: impl Fn(T) -> Vec<u8> + Sync,
     out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for few in parts.chunks(4 * rayon::current_num_threads()) {
-        let made: Vec<_> = few.par_iter().map(|part| make(*part)).collect();
+    for few in tiles.chunks(4 * rayon::current_num_threads()) {
+        let made: Vec<_> = few.par_iter().map(|tile| make(*tile)).collect();
         made.iter().try_for_each(|bytes| out(bytes))?;
     }
     Ok(())
@@ -66,13 +66,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_cover_a_matrix_once() {
+    fn tiles_cover_a_matrix_once() {
         for (rows, cols) in [(3, 5), (1000, 384), (2, 200_000), (1, 65_536), (7, 65_537)] {
             let mut next = 0;
-            for part in parts(rows, cols) {
-                assert_eq!(part.start(cols), next);
-                assert!(part.count() <= BLOCK as u64 && part.col % 256 == 0);
-                next += part.count();
+            for tile in tiles(rows, cols) {
+                assert_eq!(tile.start(cols), next);
+                assert!(tile.count() <= BLOCK as u64 && tile.col % 256 == 0);
+                next += tile.count();
             }
             assert_eq!(next, rows * cols);
         }

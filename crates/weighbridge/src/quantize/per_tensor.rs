@@ -1,7 +1,7 @@
 //! One scale for a whole tensor.
 
 use super::error::ErrorSums;
-use super::parts::in_order;
+use super::tiles::in_order;
 use rayon::prelude::*;
 use std::sync::Arc;
 use weighbridge_codec::DType;
@@ -13,8 +13,10 @@ use weighbridge_format::{Error, Tensor};
 /// What the values are: weights around zero, or activations anywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Domain {
+    /// Weights, around zero.
     #[default]
     Weights,
+    /// Activations, anywhere.
     Activations,
 }
 

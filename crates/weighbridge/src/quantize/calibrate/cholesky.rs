@@ -1,4 +1,4 @@
-//! The triangular root of a matrix of moments.
+//! The Cholesky factor of a Hessian.
 
 use rayon::prelude::*;
 use weighbridge_codec::product::dot;
@@ -6,13 +6,13 @@ use weighbridge_codec::product::dot;
 /// Columns that are eliminated together.
 const TOGETHER: usize = 48;
 
-/// The upper triangular `R` with `H = R Rᵀ`, row by row, with zeros below the diagonal. None when the
+/// The Cholesky factor: the upper triangular `R` with `H = R Rᵀ`, row by row, with zeros below the diagonal. None when the
 /// matrix is not positive.
 ///
 /// The squared error `e H eᵀ` is then the squared length of `e R`, whose values depend on the first
 /// `k` errors only: so errors that were made can be made up for by the next.
-pub(super) fn upper_root(matrix: &[f32], width: usize) -> Option<Vec<f32>> {
-    // Turned around, it is the usual lower triangular root.
+pub(super) fn upper_factor(matrix: &[f32], width: usize) -> Option<Vec<f32>> {
+    // Turned around, it is the usual lower triangular factor.
     let mut a: Vec<f64> = matrix.iter().rev().map(|v| f64::from(*v)).collect();
     for start in (0..width).step_by(TOGETHER) {
         let end = width.min(start + TOGETHER);
@@ -50,11 +50,11 @@ pub(super) fn upper_root(matrix: &[f32], width: usize) -> Option<Vec<f32>> {
         });
     }
     #[allow(clippy::cast_possible_truncation)]
-    let mut root: Vec<f32> = a.iter().rev().map(|v| *v as f32).collect();
-    for (i, row) in root.chunks_exact_mut(width).enumerate() {
+    let mut factor: Vec<f32> = a.iter().rev().map(|v| *v as f32).collect();
+    for (i, row) in factor.chunks_exact_mut(width).enumerate() {
         row[..i].fill(0.0);
     }
-    Some(root)
+    Some(factor)
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_times_itself_is_the_matrix() {
+    fn a_factor_times_its_transpose_is_the_matrix() {
         for width in [1, 2, 47, 48, 49, 130] {
             let value = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 1009.0 - 0.5;
             let half: Vec<f32> = (0..width * width).map(value).collect();
@@ -77,16 +77,16 @@ mod tests {
                 }
                 matrix[i * width + i] += 1.0;
             }
-            let root = upper_root(&matrix, width).unwrap();
+            let factor = upper_factor(&matrix, width).unwrap();
             for i in 0..width {
-                assert!(root[i * width..][..i].iter().all(|v| *v == 0.0));
+                assert!(factor[i * width..][..i].iter().all(|v| *v == 0.0));
                 for j in 0..width {
-                    let found = product(&root, i, j);
+                    let found = product(&factor, i, j);
                     assert!((found - f64::from(matrix[i * width + j])).abs() < 1e-4);
                 }
             }
         }
-        assert_eq!(upper_root(&[1.0, 2.0, 2.0, 1.0], 2), None);
-        assert_eq!(upper_root(&[f32::NAN], 1), None);
+        assert_eq!(upper_factor(&[1.0, 2.0, 2.0, 1.0], 2), None);
+        assert_eq!(upper_factor(&[f32::NAN], 1), None);
     }
 }

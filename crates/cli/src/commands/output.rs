@@ -1,0 +1,103 @@
+//! What verbs that write a file have in common: the plan is written or not, and reported.
+
+use crate::hints;
+use crate::progress::with_bar;
+use crate::render::{self, BOLD, DIM, GREEN, YELLOW, safe, styled};
+use std::path::Path;
+use weighbridge::model::Report;
+use weighbridge::{Conversion, Error, Formats, Output, Plan};
+
+/// Writes a plan unless it is a dry run, and says what that did.
+pub(super) fn carry_out(plan: &Plan, output: &Output, dry_run: bool) -> Result<Outcome, Error> {
+    if !dry_run {
+        let label = safe(&output.path.display().to_string());
+        with_bar(&label, |progress| plan.write(output.clone(), progress))?;
+    }
+    Ok(Outcome::new(plan, output, !dry_run))
+}
+
+/// What a plan did, or would do.
+pub(super) struct Outcome {
+    pub conversion: Conversion,
+    obstacle: Option<Error>,
+    is_folder: bool,
+    output: Output,
+}
+
+impl Outcome {
+    pub(super) fn new(plan: &Plan, output: &Output, written: bool) -> Outcome {
+        let obstacle = plan.obstacle(output).filter(|_| !written);
+        let mut conversion = Conversion::new(plan, output, written);
+        hints::word_conversion(&mut conversion, obstacle.as_ref());
+        Outcome { conversion, obstacle, is_folder: plan.is_folder, output: output.clone() }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let Conversion { to, written, files, report, .. } = &self.conversion;
+        let verb = if *written { "wrote" } else { "would write" };
+        let format = Formats::builtin().find(to).map_or(*to, |f| f.info().name);
+        let mut out = String::new();
+        let mut line = |path: &Path, what: String| {
+            let name = styled(BOLD, safe(&path.display().to_string()));
+            out.push_str(&format!("{verb} {name}: {format}, {what}\n"));
+        };
+        if self.is_folder {
+            let bytes = files.iter().map(|f| f.bytes).sum();
+            line(&self.output.path, format!("{} files, {}", files.len(), render::size(bytes)));
+        } else {
+            files.iter().for_each(|f| line(&f.file, render::size(f.bytes)));
+        }
+        out.push_str(&report_text(report));
+        let needed = match (&self.obstacle, &self.conversion.needs) {
+            (Some(Error::Loss(_)), _) => "--allow-loss",
+            (Some(_), Some(needs)) => needs,
+            _ => return out,
+        };
+        out.push_str(&format!("  {} {}\n", styled(YELLOW, "needs   "), safe(needed)));
+        out
+    }
+}
+
+/// What is kept, stored otherwise, lost and left out.
+pub(super) fn report_text(report: &Report) -> String {
+    let mut out = String::new();
+    let mut part = |label: String, items: Vec<String>| {
+        const MOST: usize = 12;
+        for item in items.iter().take(MOST) {
+            out.push_str(&format!("  {label} {}\n", safe(item)));
+        }
+        if items.len() > MOST {
+            out.push_str(&format!("  {label} and {} more\n", items.len() - MOST));
+        }
+    };
+    let tensors = |n: usize| if n == 1 { "1 tensor".to_owned() } else { format!("{n} tensors") };
+    if report.kept > 0 {
+        part(styled(GREEN, "kept    "), vec![format!("{} as they are", tensors(report.kept))]);
+    }
+    part(styled(GREEN, "stored  "), changes(report));
+    part(styled(YELLOW, "lost    "), report.losses.iter().map(ToString::to_string).collect());
+    part(styled(YELLOW, "warning "), report.warnings.iter().map(ToString::to_string).collect());
+    if !report.ignored.is_empty() {
+        let ignored: Vec<_> = report.ignored.iter().map(ToString::to_string).collect();
+        part(styled(DIM, "ignored "), vec![ignored.join(", ")]);
+    }
+    out
+}
+
+/// Changes of type, tensors with the same change in one line.
+fn changes(report: &Report) -> Vec<String> {
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for c in &report.changed {
+        let kind = format!("{} as {}", c.from, c.to);
+        match kinds.iter_mut().find(|(k, _)| *k == kind) {
+            Some((_, names)) => names.push(&c.tensor),
+            None => kinds.push((kind, vec![&c.tensor])),
+        }
+    }
+    let line = |(kind, names): &(String, Vec<&str>)| match names.as_slice() {
+        [one] => format!("{one}: {kind}"),
+        many => format!("{} tensors: {kind}", many.len()),
+    };
+    kinds.iter().map(line).collect()
+}

@@ -1,0 +1,31 @@
+//! The program `weighbridge` as a library: a thin shell over the library of the same name.
+//!
+//! [`run`] is all of it. The program calls it, and so can a package that carries the program.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod args;
+mod commands;
+mod hints;
+mod progress;
+mod render;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs a command line, the program's name first, and says with which code the process should end.
+/// Output goes to standard output, messages to standard error.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    match args::parse(&arguments) {
+        Ok(command) => {
+            let json = command.json;
+            commands::run(command).unwrap_or_else(|error| {
+                render::failure(&error, json);
+                ExitCode::from(error.kind().exit_code())
+            })
+        }
+        Err(usage) => render::usage(&usage, &arguments),
+    }
+}

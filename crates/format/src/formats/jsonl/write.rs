@@ -1,0 +1,90 @@
+//! Container to planned bytes: a line for each row.
+
+use super::super::FormatInfo;
+use super::VECTOR;
+use crate::model::{
+    Container, FilePlan, Piece, Plan, Produce, Records, Report, Tensor, fit, quoted,
+};
+use crate::wire::to_len;
+use crate::{Error, Options, Vocabulary};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Rows that are put into words together.
+const TOGETHER: u64 = 64;
+
+pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan, Error> {
+    let mut report = Report::default();
+    let mut container = container.clone();
+    let words = container.take_row_words(&mut report);
+    let placements = fit(&container, &info.holds, &mut report)?;
+    let placed = placements.first().and_then(|p| container.tensors.get(p.tensor));
+    let Some(tensor) = placed.filter(|_| container.rows().is_some()) else {
+        return Err(report.nothing_fits(info.id, "it takes one matrix of rows"));
+    };
+    let records = container.records.clone();
+    let lines = Arc::new(VectorLines { tensor: tensor.clone(), records, words });
+    // Every line is made twice: its length is known only then.
+    let mut bytes = 0;
+    lines.produce(&mut |part| {
+        bytes += part.len() as u64;
+        Ok(())
+    })?;
+    let mut file = FilePlan::default();
+    file.push(Piece::Stream { bytes, from: lines });
+    Ok(Plan::single(file, report))
+}
+
+#[derive(Debug)]
+struct VectorLines {
+    tensor: Tensor,
+    records: Option<Records>,
+    words: Option<Vocabulary>,
+}
+
+impl Produce for VectorLines {
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        let [rows, dim] = *self.tensor.shape.as_slice() else { return Ok(()) };
+        let records = self.records.as_ref().map(Records::items).unwrap_or_default();
+        let word = |row: usize| self.words.as_ref()?.token(row);
+        let lines = |first: u64| {
+            let n = TOGETHER.min(rows - first);
+            let values = self.tensor.values_f32(first * dim, to_len(n * dim));
+            let mut text = String::new();
+            for (row, vector) in (to_len(first)..).zip(values.chunks_exact(to_len(dim.max(1)))) {
+                let word = word(row).map(|word| format!("{{\"word\": {}}}", quoted(&word)));
+                let record = records.get(row).copied().or(word.as_deref()).unwrap_or("{}");
+                text.push_str(&line(record, vector));
+            }
+            text
+        };
+        // Some at a time on all cores; memory stays bounded.
+        let starts: Vec<u64> = (0..rows).step_by(to_len(TOGETHER)).collect();
+        for some in starts.chunks(64) {
+            let made: Vec<_> = some.par_iter().map(|first| lines(*first)).collect();
+            made.iter().try_for_each(|text| out(text.as_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A record with its vector, and the end of the line. A record that breaks lines is put into one.
+pub fn line(record: &str, vector: &[f32]) -> String {
+    let record = record.trim_ascii();
+    let front = record.strip_suffix('}').unwrap_or("{").trim_ascii_end();
+    // Line breaks stand only between the tokens of JSON, never in a text.
+    let front = front.replace(['\n', '\r'], " ");
+    let comma = if front == "{" { "" } else { ", " };
+    let numbers = serde_json::to_string(vector).unwrap_or_default();
+    format!("{front}{comma}\"{VECTOR}\": {numbers}}}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_vector_is_put_behind_the_other_members() {
+        assert_eq!(super::line("{\"a\": 1 }", &[0.5, 0.1]), "{\"a\": 1, \"vector\": [0.5,0.1]}\n");
+        assert_eq!(super::line(" { } ", &[]), "{\"vector\": []}\n");
+        assert_eq!(super::line("{\n\"a\":\n1\n}", &[1.0]), "{ \"a\": 1, \"vector\": [1.0]}\n");
+    }
+}

@@ -1,0 +1,227 @@
+//! The table of formats: finding one by name or by content, and opening files with it.
+
+use super::{BUILTIN, Format, Stop, Sureness};
+use crate::model::Container;
+use crate::source::{Input, mistaken};
+use crate::wire::Findings;
+use crate::{Advice, Error, Listing, Options};
+use std::borrow::Cow;
+
+/// The formats that are known. What opens files takes one of these, so that formats of others can be
+/// added.
+#[derive(Clone, Debug)]
+pub struct Formats(Cow<'static, [&'static Format]>);
+
+/// The default are those that come with the library.
+impl Default for Formats {
+    fn default() -> Formats {
+        Formats::builtin().clone()
+    }
+}
+
+/// What came of reading an input.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Reading {
+    /// The format that it was read as.
+    pub format: &'static Format,
+    /// The content, unless a broken rule made it unreadable.
+    pub container: Option<Container>,
+    /// Every broken rule.
+    pub findings: Findings,
+}
+
+impl Formats {
+    /// The formats that come with the library.
+    pub fn builtin() -> &'static Formats {
+        static FORMATS: Formats = Formats(Cow::Borrowed(&BUILTIN));
+        &FORMATS
+    }
+
+    /// The same and one more. It takes the place of one with the same id.
+    #[must_use]
+    pub fn with(&self, format: &'static Format) -> Formats {
+        let mut list = self.0.to_vec();
+        match list.iter_mut().find(|f| f.info.id == format.info.id) {
+            Some(place) => *place = format,
+            None => list.push(format),
+        }
+        Formats(Cow::Owned(list))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &'static Format> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The format with this id.
+    pub fn find(&self, id: &str) -> Option<&'static Format> {
+        self.iter().find(|f| f.info.id == id)
+    }
+
+    /// The format with this id, which an option named.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is none; the advice lists those that could be meant.
+    pub fn named(&self, id: &str, option: &'static str) -> Result<&'static Format, Error> {
+        self.find(id).ok_or_else(|| {
+            let advice = match option {
+                "from" => Advice::See(Listing::Formats),
+                _ => self.writable(option),
+            };
+            Error::refused(format!("there is no format {id:?}"), advice)
+        })
+    }
+
+    /// The format to write: the one that was asked for, else the one that the name's extension
+    /// belongs to. A name that ends with `/` is a folder's.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no such format, or the name belongs to none or to several.
+    pub fn target(&self, name: &str, to: Option<&str>) -> Result<&'static Format, Error> {
+        const OPTION: &str = "to";
+        if let Some(id) = to {
+            return self.named(id, OPTION);
+        }
+        if name.ends_with('/') {
+            let mut folders = self.iter().filter(|f| f.info.is_folder);
+            if let (Some(one), None) = (folders.next(), folders.next()) {
+                return Ok(one);
+            }
+        }
+        let extension = extension(name);
+        let mut fitting = self.iter().filter(|f| f.info.extensions.contains(&extension.as_str()));
+        match (fitting.next(), fitting.next()) {
+            (Some(format), None) => Ok(format),
+            _ => Err(Error::refused(
+                format!("the name {name:?} does not say the format"),
+                self.writable(OPTION),
+            )),
+        }
+    }
+
+    fn writable(&self, option: &'static str) -> Advice {
+        Advice::one_of(option, self.iter().filter(|f| f.writes()).map(|f| f.info.id))
+    }
+
+    /// Finds the format of an input.
+    ///
+    /// # Errors
+    /// [`Error::Unrecognised`], which says what the input is instead where that is known.
+    pub fn detect(&self, input: &Input) -> Result<&'static Format, Error> {
+        let best = self.iter().map(|f| ((f.probe)(input, &f.info), f)).max_by_key(|(s, _)| *s);
+        let mistake = || mistaken::recognise(input.source.bytes()).filter(|_| !input.is_folder);
+        match best {
+            Some((Sureness::Magic | Sureness::Content, format)) => Ok(format),
+            Some((Sureness::Name, format)) if mistake().is_none() => Ok(format),
+            _ => {
+                let (what, advice) = mistake().unwrap_or_else(|| match input.is_folder {
+                    true => (
+                        "a folder that is not a model directory",
+                        "a model directory has a config.json and a model.safetensors".into(),
+                    ),
+                    false => ("not a file of any known format", Advice::See(Listing::Formats)),
+                });
+                Err(Error::unrecognised(&input.name, format!("this is {what}"), advice))
+            }
+        }
+    }
+
+    /// Detects the format (or takes the one that the option `from` names) and parses the structure.
+    ///
+    /// # Errors
+    /// Where there is no such format, or reading fails for another reason than a broken rule.
+    pub fn read(&self, input: &Input, options: &Options) -> Result<Reading, Error> {
+        let format = match options.get("from") {
+            Some(id) => self.named(id, "from")?,
+            None => self.detect(input)?,
+        };
+        let Some(read) = format.read else {
+            let message =
+                format!("{}: {} can be written and not read", input.name, format.info.name);
+            return Err(Error::unsupported(format.info.id, message, ""));
+        };
+        let mut findings = Findings::default();
+        let mut container = match read(input, options, &mut findings) {
+            Ok(container) => Some(container),
+            Err(Stop::Broken(finding)) => {
+                findings.push(*finding);
+                None
+            }
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        if let Some(container) = &mut container {
+            // Whatever it travelled through, unknown words come out as where it was made.
+            let made_by = container.origin.as_ref().map_or(container.format, |o| &o.format);
+            if let (Some(made_by), Some(subwords)) = (self.find(made_by), &mut container.subwords) {
+                subwords.vectors = made_by.info.subword_vectors;
+            }
+        }
+        Ok(Reading { format, container, findings })
+    }
+
+    /// Opens an input.
+    ///
+    /// # Errors
+    /// Where [`Formats::read`] fails, and [`Error::Malformed`] for a broken structural rule.
+    pub fn open(&self, input: &Input, options: &Options) -> Result<Container, Error> {
+        let Reading { container, findings, .. } = self.read(input, options)?;
+        match (findings.first_error(), container) {
+            (None, Some(container)) => Ok(container),
+            (Some(finding), _) => Err(Error::malformed(&input.name, finding.clone())),
+            (None, None) => Err(Error::unrecognised(&input.name, "it can't be read", "")),
+        }
+    }
+
+    /// Checks every rule of the input's format; with `quick`, those of the structure only.
+    ///
+    /// # Errors
+    /// Where [`Formats::read`] fails. Broken rules are findings.
+    pub fn check(
+        &self,
+        input: &Input,
+        options: &Options,
+        quick: bool,
+    ) -> Result<(&'static Format, Findings), Error> {
+        let Reading { format, container, mut findings } = self.read(input, options)?;
+        if let Some(container) = container.filter(|_| !quick) {
+            (format.check)(&container, input, &mut findings);
+        }
+        Ok((format, findings))
+    }
+
+    /// An option that neither the source's format nor the target's declares is a mistake, not
+    /// something to ignore.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the option's name.
+    pub fn check_options(
+        &self,
+        options: &Options,
+        source: &str,
+        target: &Format,
+    ) -> Result<(), Error> {
+        let read = self.find(source);
+        for option in self.iter().flat_map(|f| f.info.options) {
+            let is_read = option.reading && read.is_some_and(|f| f.info.has_option(option.name));
+            let is_used = is_read || target.info.has_option(option.name);
+            if options.get(option.name).is_some() && !is_used {
+                let message = format!(
+                    "the option {} has no meaning for {source} to {}",
+                    option.name, target.info.id
+                );
+                return Err(Error::refused(message, Advice::LeaveOut { option: option.name }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The extension of a name, in lower case; empty when there is none.
+fn extension(name: &str) -> String {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    match last.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => extension.to_ascii_lowercase(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,174 @@
+//! Where a plan's files go, and what is in their way.
+
+use super::{MemoryFile, RealFiles, execute, write};
+use crate::formats::Formats;
+use crate::model::{FilePlan, Plan};
+use crate::{Advice, Error, Progress};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Where a plan is written to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Output {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Existing files are replaced.
+    pub overwrite: bool,
+}
+
+impl Output {
+    /// A path where nothing is yet.
+    pub fn new(path: impl AsRef<Path>) -> Output {
+        // Without a `/` behind a folder's name.
+        Output { path: path.as_ref().components().collect(), overwrite: false }
+    }
+
+    /// The same, and existing files are replaced, if `yes`.
+    #[must_use]
+    pub fn overwrite(mut self, yes: bool) -> Output {
+        self.overwrite = yes;
+        self
+    }
+
+    /// Why a file can't be written there: something is in the way, or its folder does not exist.
+    pub fn obstacle(&self) -> Option<Error> {
+        in_the_way(&self.path, self.overwrite)
+    }
+}
+
+impl<P: AsRef<Path>> From<P> for Output {
+    fn from(path: P) -> Output {
+        Output::new(path)
+    }
+}
+
+impl Plan {
+    /// Why it would not be written as things are: a loss, or a file in the way.
+    pub fn obstacle(&self, to: &Output) -> Option<Error> {
+        if let Err(loss) = self.check_losses() {
+            return Some(loss);
+        }
+        if self.is_folder {
+            return no_folder_for(&to.path).or_else(|| folder_in_the_way(&to.path));
+        }
+        let paths = self.paths(to);
+        let companion = paths.iter().skip(1).find(|p| p.exists());
+        if let Some(path) = companion.filter(|_| !to.path.exists() && has_neighbours(&to.path)) {
+            let what = format!("{} exists and belongs to another file", path.display());
+            return Some(Error::refused(what, "write into another folder"));
+        }
+        paths.iter().find_map(|path| in_the_way(path, to.overwrite))
+    }
+
+    /// The files that will be written.
+    pub fn paths(&self, to: &Output) -> Vec<PathBuf> {
+        let folder = to.path.parent().unwrap_or(Path::new(""));
+        let folder = if self.is_folder { &to.path } else { folder };
+        let path = |f: &FilePlan| match &f.beside {
+            Some(name) => folder.join(name),
+            None => to.path.clone(),
+        };
+        self.files.iter().map(path).collect()
+    }
+
+    /// Writes the files, all or none.
+    ///
+    /// # Errors
+    /// What [`Plan::obstacle`] gives; failures of reading and writing; [`Error::Cancelled`] when
+    /// whoever is told the progress stops it. The old files are then as they were.
+    pub fn write(&self, to: impl Into<Output>, progress: &mut Progress) -> Result<(), Error> {
+        let to = to.into();
+        if let Some(obstacle) = self.obstacle(&to) {
+            return Err(obstacle);
+        }
+        // What a link points to is replaced, not the link.
+        let target = to.path.canonicalize().ok().filter(|_| to.path.is_symlink());
+        write(self, &target.unwrap_or(to.path), &RealFiles, progress)
+    }
+
+    /// Writes the one file to anything that takes bytes.
+    ///
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] if there
+    /// are several files; failures of reading and writing.
+    pub fn write_to(&self, out: &mut dyn Write, progress: &mut Progress) -> Result<(), Error> {
+        self.check_losses()?;
+        let [file] = self.files.as_slice() else {
+            let what = format!("{} is {} files, not one", self.to, self.files.len());
+            return Err(Error::refused(what, ""));
+        };
+        execute::stream(file, Path::new("output"), out, progress)
+    }
+
+    /// The bytes of the file that was asked for, without those beside it.
+    ///
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] for a
+    /// folder; failures of reading.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.check_losses()?;
+        let Some(file) = self.files.iter().find(|f| f.beside.is_none()) else {
+            return Err(Error::refused(format!("{} is a folder of files", self.to), ""));
+        };
+        let mut bytes = Vec::new();
+        execute::stream(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
+        Ok(bytes)
+    }
+
+    /// The bytes of all files, each with its name; the one that was asked for has none.
+    ///
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted; failures of reading.
+    pub fn to_files(&self) -> Result<Vec<MemoryFile>, Error> {
+        self.check_losses()?;
+        super::to_memory(self)
+    }
+}
+
+/// Other files in the folder that a file beside the output may belong to.
+fn has_neighbours(output: &Path) -> bool {
+    let folder = output.parent().filter(|p| !p.as_os_str().is_empty());
+    let Ok(list) = folder.unwrap_or(Path::new(".")).read_dir() else { return false };
+    // Formats of rows share the file that describes them.
+    let of_rows = Formats::builtin().iter().map(|f| f.info()).filter(|i| i.is_of_rows());
+    let extensions: Vec<_> = of_rows.flat_map(|i| i.extensions).collect();
+    let mut names = list.filter_map(|entry| Some(entry.ok()?.path()));
+    names.any(|path| path.extension().is_some_and(|e| extensions.iter().any(|known| e == **known)))
+}
+
+/// A folder is never replaced: it may hold more than what was written into it.
+fn folder_in_the_way(path: &Path) -> Option<Error> {
+    if path.is_symlink() {
+        let what = format!("{} is a link", path.display());
+        return Some(Error::refused(what, "name a new folder"));
+    }
+    let is_empty = || path.read_dir().is_ok_and(|mut list| list.next().is_none());
+    if !path.exists() || is_empty() {
+        return None;
+    }
+    let what = format!("{} exists", path.display());
+    Some(Error::refused(what, "name a new folder, or remove this one first"))
+}
+
+fn in_the_way(path: &Path, overwrite: bool) -> Option<Error> {
+    if !path.exists() && path.is_symlink() {
+        let what = format!("{} is a link to nowhere", path.display());
+        return Some(Error::refused(what, "remove it first"));
+    }
+    if !path.exists() {
+        return no_folder_for(path);
+    }
+    if !path.is_file() {
+        let kind = if path.is_dir() { "a folder" } else { "not a regular file" };
+        return Some(Error::refused(format!("{} is {kind}", path.display()), "name a file"));
+    }
+    let what = format!("{} exists", path.display());
+    (!overwrite).then(|| Error::refused(what, Advice::set("overwrite", "replaces it")))
+}
+
+fn no_folder_for(path: &Path) -> Option<Error> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())?;
+    let what = format!("the folder {} does not exist", folder.display());
+    Some(Error::refused(what, "make it first"))
+}

@@ -1,0 +1,155 @@
+//! What each chosen tensor becomes.
+
+use super::blocks::Order;
+use super::tiles::{Tile, tiles};
+use super::{
+    Calibration, Domain, ErrorSums, Method, Quantization, QuantizeSettings, calibrate, per_tensor,
+};
+use rayon::prelude::*;
+use weighbridge_codec::integer::Width;
+use weighbridge_format::model::Target;
+use weighbridge_format::{Advice, Error, Progress, Stage, Tensor};
+
+/// A tensor's number, how it shall be stored, and the error that this makes.
+pub(super) type TensorTarget = (usize, Target, ErrorSums);
+
+/// What helps where a tensor can't be quantized.
+pub(super) const EXCLUDE: Advice = Advice::Set {
+    option: "exclude",
+    value: std::borrow::Cow::Borrowed(""),
+    effect: std::borrow::Cow::Borrowed("keeps the tensor as it is"),
+};
+
+impl Quantization<'_> {
+    /// What each chosen tensor becomes.
+    pub(super) fn targets(&mut self, progress: &mut Progress) -> Result<Vec<TensorTarget>, Error> {
+        let values = self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
+        progress.begin(Stage::Quantizing, Some(values))?;
+        let (mut orders, per_tensor) = self.orders()?;
+        let mut list = Vec::new();
+        if let Some(model) = &self.model {
+            let texts = &self.settings.calibration;
+            match calibrate::targets(&self.container, model, &orders, texts, progress) {
+                Ok(targets) => list = targets,
+                // Nobody asked for it.
+                Err(Error::Refused(_)) if *texts == Calibration::Automatic => self.model = None,
+                Err(other) => return Err(other),
+            }
+        }
+        orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
+        for (index, width, clip) in per_tensor {
+            let tensor = &self.container.tensors[index];
+            let (target, errors) = per_tensor::target(tensor, width, self.settings.domain, clip);
+            progress.advance(tensor.count())?;
+            list.push((index, target, errors));
+        }
+        list.extend(self.block_targets(orders, progress)?);
+        Ok(list)
+    }
+
+    /// The chosen tensors by the kind of their method, with the bounds of their values.
+    fn orders(&self) -> Result<(Orders, PerTensor), Error> {
+        let (mut orders, mut per_tensor) = (Vec::new(), Vec::new());
+        let importance = self.settings.importance.as_ref();
+        let mut is_used = false;
+        for chosen in &self.chosen {
+            let tensor = &self.container.tensors[chosen.tensor];
+            let clip = bounds(tensor, self.settings)?;
+            match chosen.method {
+                Method::Blocks(method) => {
+                    let importance = match importance {
+                        Some(importance) => importance.of(tensor)?,
+                        None => None,
+                    };
+                    is_used |= importance.is_some();
+                    let order = Order { method, encoder: self.settings.encoder, clip, importance };
+                    orders.push((chosen.tensor, order));
+                }
+                Method::PerTensor(width) => per_tensor.push((chosen.tensor, width, clip)),
+                Method::UnitRows | Method::Product { .. } | Method::Keep => {}
+            }
+        }
+        if importance.is_some() && !is_used {
+            return Err(Error::refused(
+                "the importance fits none of the tensors",
+                "its tensors have the names of the weights, or there is one with a number a column",
+            ));
+        }
+        Ok((orders, per_tensor))
+    }
+
+    fn block_targets(
+        &self,
+        orders: Orders,
+        progress: &mut Progress,
+    ) -> Result<Vec<TensorTarget>, Error> {
+        // The tiles of all tensors in one list, so that small tensors keep all cores busy too.
+        let all: Vec<(usize, Tile)> = orders
+            .iter()
+            .enumerate()
+            .flat_map(|(i, (tensor, _))| {
+                let shape = &self.container.tensors[*tensor].shape;
+                tiles(shape[0], shape[1]).into_iter().map(move |tile| (i, tile))
+            })
+            .collect();
+        let mut surveyed: Vec<Vec<_>> = orders.iter().map(|_| Vec::new()).collect();
+        // A few at a time, so that the bar moves.
+        for some in all.chunks(16 * rayon::current_num_threads()) {
+            let survey = |(i, tile): &(usize, Tile)| {
+                let (tensor, order) = &orders[*i];
+                order.survey(&self.container.tensors[*tensor], *tile)
+            };
+            let made = some.par_iter().map(survey).collect::<Result<Vec<_>, _>>()?;
+            progress.advance(some.iter().map(|(_, tile)| tile.count()).sum())?;
+            some.iter().zip(made).for_each(|((i, _), made)| surveyed[*i].push(made));
+        }
+        let mut list = Vec::new();
+        for ((index, order), surveyed) in orders.into_iter().zip(surveyed) {
+            let tensor = &self.container.tensors[index];
+            let errors =
+                surveyed.iter().map(|s| s.errors).fold(ErrorSums::default(), ErrorSums::plus);
+            let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
+            let target = order.target(tensor, surveyed).ok_or_else(too_large)?;
+            list.push((index, target, errors));
+        }
+        Ok(list)
+    }
+}
+
+type Orders = Vec<(usize, Order)>;
+type PerTensor = Vec<(usize, Width, (f32, f32))>;
+
+/// The bounds of a tensor's values: as asked for, else from the values, which must all be finite.
+fn bounds(tensor: &Tensor, settings: &QuantizeSettings) -> Result<(f32, f32), Error> {
+    let cols = tensor.shape.last().copied().unwrap_or(1);
+    let rows = tensor.count() / cols.max(1);
+    let of_tile = |tile: &Tile| {
+        let values = tile.values(tensor, cols);
+        let (mut low, mut high, mut poison) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
+        for &v in &values {
+            low = low.min(v);
+            high = high.max(v);
+            // Not zero exactly when some value is NaN or infinite.
+            poison += v * 0.0;
+        }
+        if poison == 0.0 {
+            return Ok((low, high));
+        }
+        let at = values.iter().position(|v| !v.is_finite()).unwrap_or(0);
+        Err((tile.start(cols) + at as u64, values[at]))
+    };
+    let wider = |a: (f32, f32), b: (f32, f32)| Ok((a.0.min(b.0), a.1.max(b.1)));
+    let none = || (f32::INFINITY, f32::NEG_INFINITY);
+    let found = tiles(rows, cols).par_iter().map(of_tile).try_reduce(none, wider);
+    let (low, high) = found.map_err(|(index, value)| {
+        let name = &tensor.name;
+        let message =
+            format!("tensor {name:?} has {value} at index {index} and can't be quantized");
+        Error::refused(message, EXCLUDE)
+    })?;
+    let most = low.abs().max(high.abs());
+    Ok(settings.clip.unwrap_or(match settings.domain {
+        Domain::Weights => (-most, most),
+        Domain::Activations => (low, high),
+    }))
+}
