@@ -8,7 +8,7 @@ use crate::timing::{Samples, in_turn};
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
-use weighbridge::Options;
+use weighbridge::{Formats, Input, Options};
 
 /// The first argument of the process that measures: the number of threads is fixed when it starts.
 pub const CHILD: &str = "measure-verify";
@@ -45,7 +45,9 @@ fn in_child(file: &Path, threads: &str) -> Outcome<[Samples; 2]> {
 pub fn child(file: &Path) -> Outcome<()> {
     let bytes = std::fs::read(file)?;
     let verify = || {
-        let verdict = weighbridge::verify(file, &Options::default(), false);
+        let verdict = Input::open(file).and_then(|input| {
+            weighbridge::verify(Formats::builtin(), &input, &Options::default(), false)
+        });
         assert!(verdict.is_ok_and(|v| v.ok && v.format == Some("embd")), "the file is fine");
     };
     let samples = in_turn(
