@@ -3,7 +3,11 @@
 use crate::element::read;
 use crate::{Class, DType};
 
-/// Index of the first NaN or infinity among `count` elements.
+/// Index of the first NaN or infinity among `count` elements; `None` for types that have neither.
+///
+/// # Panics
+///
+/// May panic when `bytes` holds fewer than `count` elements of a float or complex type.
 pub fn first_non_finite(dtype: DType, bytes: &[u8], count: usize) -> Option<usize> {
     if dtype.class() != Class::Float && dtype.class() != Class::Complex {
         return None;

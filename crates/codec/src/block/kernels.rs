@@ -27,13 +27,23 @@ macro_rules! fastest {
 }
 
 impl<'a> Row<'a> {
-    /// All values of the row. Panics unless `out` has the row's length.
+    /// Decodes all values of the row.
+    ///
+    /// # Panics
+    ///
+    /// When `out` does not have the row's length, or the row has too few codes; it may when the row has
+    /// too few scales or sub-scales.
     pub fn decode(&self, out: &mut [f32]) {
         assert_eq!(out.len(), self.cols, "a row has as many values as columns");
         decode_first(self, out);
     }
 
-    /// The values from `start` on. Panics when they go beyond the row's end.
+    /// Decodes the values from `start` on, as many as `out` takes.
+    ///
+    /// # Panics
+    ///
+    /// When they go beyond the row's end, or the row has too few codes; it may when the row has too few
+    /// scales or sub-scales.
     pub fn decode_range(&self, start: usize, out: &mut [f32]) {
         assert!(start.checked_add(out.len()).is_some_and(|end| end <= self.cols));
         let (first, skipped) = (start / CUT, start % CUT);
@@ -51,7 +61,12 @@ impl<'a> Row<'a> {
 
     /// The row times a vector of its length: `sum(w[i] * x[i])`, in f32. It differs from the exact
     /// sum by at most `cols * 2^-23 * sum(|w[i] * x[i]|)`; how it is rounded depends on the
-    /// processor. Panics unless the lengths agree.
+    /// processor.
+    ///
+    /// # Panics
+    ///
+    /// When `x` does not have the row's length, or the row has too few codes; it may when the row has
+    /// too few scales or sub-scales.
     pub fn dot_f32(&self, x: &[f32]) -> f32 {
         assert_eq!(x.len(), self.cols, "vectors of the same length");
         fastest!(dot_f32(self, x))
@@ -61,7 +76,11 @@ impl<'a> Row<'a> {
     /// to whole blocks: the sum of `scale of the row's block * scale * sum(code * code)` over the
     /// blocks, where the sums of codes are exact. Any code may be there, -128 as well. It differs
     /// from the exact sum by at most `(blocks + 8) * 2^-23` of the sum of all absolute products.
-    /// Panics unless the lengths agree.
+    ///
+    /// # Panics
+    ///
+    /// When `codes` or `scales` do not have the length for as many whole blocks as the row has, or the
+    /// row has too few codes; it may when the row has too few scales or sub-scales.
     pub fn dot_i8(&self, codes: &[i8], scales: &[f32]) -> f32 {
         let blocks = self.cols.div_ceil(BLOCK);
         assert_eq!((codes.len(), scales.len()), (blocks * BLOCK, blocks), "whole blocks");
@@ -83,8 +102,11 @@ impl<'a> Row<'a> {
 }
 
 impl Rows<'_> {
-    /// All values of as many rows as fit `out`, the first of them with this index. Panics unless
-    /// they are whole rows that are there.
+    /// Decodes as many rows as fit `out`, from the row with index `first` on.
+    ///
+    /// # Panics
+    ///
+    /// When `out` does not have the length of whole rows, or goes beyond the last row.
     pub fn decode(&self, first: u64, out: &mut [f32]) {
         if out.is_empty() {
             return;

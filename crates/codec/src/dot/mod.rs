@@ -42,22 +42,34 @@ macro_rules! fastest_tile {
     }};
 }
 
-/// The product of two vectors. Panics unless their lengths agree.
+/// The dot product of two vectors.
+///
+/// # Panics
+///
+/// When their lengths differ.
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "vectors of the same length");
     tile::<1, 1, false>(a, b, a.len(), a.len()).0[0][0]
 }
 
 /// Each row with each query: `products[q * count + r]` is that of row `r` with query `q`, where
-/// `count` is the number of rows. Panics unless there are whole rows and queries of `dim` values
-/// (not zero), and room for all products exactly.
+/// `count` is the number of rows.
 ///
 /// Reading memory is fastest if the rows are 128 KiB or more.
+///
+/// # Panics
+///
+/// When `dim` is 0, `rows` or `queries` are not whole rows of `dim` values, or `products` does not have
+/// a place for each product exactly.
 pub fn dots(rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
     Sweep::new(rows, queries, dim, products, &mut []).run::<false>();
 }
 
-/// The same, and each row's product with itself.
+/// Like [`dots`], and each row's product with itself: its squared length.
+///
+/// # Panics
+///
+/// As [`dots`], and when `squares` does not have a place for each row exactly.
 pub fn dots_and_squares(
     rows: &[f32],
     queries: &[f32],

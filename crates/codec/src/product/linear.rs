@@ -188,7 +188,7 @@ fn implicit_ql(d: &mut [f64], e: &mut [f64], vectors: &mut [f64]) -> Option<()> 
     Some(())
 }
 
-/// The sum of the products of two rows, in f64.
+/// The dot product of two vectors of the same length, in f64.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     // Four sums, which the compiler can keep in vectors.
     let (heads, tails) = (a.as_chunks::<4>(), b.as_chunks::<4>());

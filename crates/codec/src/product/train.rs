@@ -8,7 +8,7 @@ use std::fmt;
 /// How to make a codebook.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
-    /// Parts of a row, which become a byte each.
+    /// Parts (subvectors) of a row, which become a byte each.
     pub parts: usize,
     /// Centroids of a part, 1 to 256.
     pub centroids: usize,
@@ -30,7 +30,12 @@ impl Training {
 
     /// A codebook for rows of `dim` values, of which all are looked at: give a sample of very many.
     /// It is the same for the same rows and settings however many threads there are. `progress` is
-    /// told the done share of the work.
+    /// called with the fraction of the work that is done.
+    ///
+    /// # Errors
+    ///
+    /// When rows can't be cut as the settings say, there are no whole rows, or a value is NaN, infinite
+    /// or beyond 10^15; see [`TrainingError`].
     pub fn train(
         &self,
         rows: &[f32],
@@ -144,14 +149,34 @@ fn rows_of_round(round: usize, rounds: usize, shape: Shape) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TrainingError {
-    /// A byte can tell 1 to 256 centroids apart.
-    Centroids { centroids: usize },
+    /// The number of centroids is not one that a code of a byte can have: 1 to 256.
+    Centroids {
+        /// The number that was asked for.
+        centroids: usize,
+    },
     /// Rows can't be cut into parts of the same length.
-    Parts { parts: usize, dim: usize },
+    Parts {
+        /// The parts that were asked for.
+        parts: usize,
+        /// Values of a row.
+        dim: usize,
+    },
     /// There are no rows, or not whole ones.
-    Rows { values: usize, dim: usize },
-    /// A value that is NaN, infinite, or too large to be squared.
-    Value { row: usize, column: usize, value: f32 },
+    Rows {
+        /// Values of all rows.
+        values: usize,
+        /// Values that a row should have.
+        dim: usize,
+    },
+    /// A value is NaN, infinite, or beyond 10^15, where sums of squares might not be finite.
+    Value {
+        /// The row that it is in.
+        row: usize,
+        /// The column that it is in.
+        column: usize,
+        /// The value.
+        value: f32,
+    },
 }
 
 impl fmt::Display for TrainingError {

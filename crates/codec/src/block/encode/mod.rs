@@ -1,4 +1,4 @@
-//! From values to scales, shares and codes.
+//! From values to scales, sub-scales and codes.
 //!
 //! In a file all scales come before all codes, so a row is visited twice: once to choose its scales,
 //! once to make its codes. Nothing has to be kept in between but what the file keeps.
@@ -25,30 +25,35 @@ pub use pack::pack;
 /// Values of a super block.
 const GROUP: usize = BLOCK * BLOCKS_PER_SUPER;
 
-/// How values become scales, shares and codes.
+/// How values are quantized to scales, sub-scales and codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe<'a> {
+    /// The bits of a code, and how scales are stored.
     pub method: Method,
+    /// How scales and codes are chosen.
     pub encoder: Encoder,
     /// Bounds that values are clamped to first.
     pub clip: (f32, f32),
-    /// How much the error of each column counts, at least 0; [`Encoder::Reference`] has no use for it.
+    /// How much the squared error of each column counts, at least 0; all count the same without it.
+    /// [`Encoder::Reference`] has no use for it.
     pub importance: Option<&'a [f32]>,
 }
 
+/// How scales and codes are chosen for values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoder {
-    /// Looks for the smallest squared error.
+    /// Searches for scales with a small squared error.
     Best,
-    /// Does what the reference tool does.
+    /// Makes the same bytes as MCF's reference tool.
     Reference,
 }
 
-/// Values that need a scale which f16 can't hold.
+/// The error of values that need a scale beyond the range of f16.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaleTooLarge {
     /// Which scale of the row: of a block, or of a super block.
     pub index: usize,
+    /// The scale that the values need.
     pub scale: f32,
 }
 
@@ -62,9 +67,16 @@ impl std::error::Error for ScaleTooLarge {}
 
 impl Recipe<'_> {
     /// Chooses the scales of a row (f16, little-endian: one a block, or one a super block) and its
-    /// shares (one byte a block for `k*`, none for `q*`).
+    /// sub-scales (`shares`: one byte a block for `k*`, none for `q*`).
     ///
-    /// Panics when the parts have not the lengths that the row needs.
+    /// # Errors
+    ///
+    /// [`Encoder::Best`] refuses values that need a scale beyond the range of f16;
+    /// [`Encoder::Reference`] stores infinity for them.
+    ///
+    /// # Panics
+    ///
+    /// When `scales`, `shares` or the importance do not have the length that the row needs.
     pub fn choose_scales(
         &self,
         row: &[f32],
@@ -84,9 +96,11 @@ impl Recipe<'_> {
         self.choose_scales_with::<Plain>(row, scales, shares)
     }
 
-    /// Makes the packed codes of a row, from the scales and shares that were chosen for it.
+    /// Makes the packed codes of a row, from the scales and sub-scales that were chosen for it.
     ///
-    /// Panics when the parts have not the lengths that the row needs.
+    /// # Panics
+    ///
+    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row needs.
     pub fn make_codes(&self, row: &[f32], scales: &[u8], shares: &[u8], codes: &mut [u8]) {
         self.check_lengths(row, scales, shares);
         self.check_codes(row, codes);
@@ -102,9 +116,15 @@ impl Recipe<'_> {
         self.make_codes_with::<Plain>(row, scales, shares, codes);
     }
 
-    /// Chooses the scales of a row and makes its codes.
+    /// Chooses the scales of a row and makes its codes, in one step.
     ///
-    /// Panics when the parts have not the lengths that the row needs.
+    /// # Errors
+    ///
+    /// As for [`Recipe::choose_scales`].
+    ///
+    /// # Panics
+    ///
+    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row needs.
     pub fn encode(
         &self,
         row: &[f32],

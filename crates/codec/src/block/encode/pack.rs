@@ -3,6 +3,10 @@
 use crate::block::{BLOCK, Method};
 
 /// Packs the codes of a block, each in two's complement, into the bytes of a block.
+///
+/// # Panics
+///
+/// When `packed` has fewer than [`Method::block_bytes`], or with codes of eight bits another number.
 #[inline(always)]
 pub fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
     match method.bits() {
