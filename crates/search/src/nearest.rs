@@ -25,8 +25,15 @@ const KEPT: usize = 1 << 20;
 const SMALL: usize = 1 << 17;
 
 /// The `k` rows nearest to each query, the nearest first, of equal scores the lower row; fewer
-/// where there are not so many. Rows whose score is NaN are not found. Fails if a query is not as
-/// long as a row.
+/// where there are not so many. Rows whose score is NaN are not found.
+///
+/// # Errors
+///
+/// When a query does not have as many values as a row.
+///
+/// # Panics
+///
+/// When [`Rows::block`] gives another number of values than it was asked for.
 pub fn nearest<R: Rows + ?Sized>(
     rows: &R,
     queries: &[Query],
@@ -36,7 +43,15 @@ pub fn nearest<R: Rows + ?Sized>(
     nearest_within(rows, usize::MAX, queries, k, metric)
 }
 
-/// The same among the first `limit` rows, or all where there are fewer.
+/// Like [`nearest`] among the first `limit` rows, or all where there are fewer.
+///
+/// # Errors
+///
+/// When a query does not have as many values as a row.
+///
+/// # Panics
+///
+/// When [`Rows::block`] gives another number of values than it was asked for.
 pub fn nearest_within<R: Rows + ?Sized>(
     rows: &R,
     limit: usize,
