@@ -25,7 +25,7 @@ const MOST_THREADS: usize = 1024;
 /// Texts that one thread makes tokens of at a time.
 const TEXTS: usize = 32;
 
-/// Text to vectors.
+/// A model with its tokenizer, ready to embed texts: to make a vector of each.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), weighbridge_encoder::Error> {
@@ -46,15 +46,31 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// A model in a file or directory of any format, with its own settings.
+    /// Opens a model in a file or directory of any format, with the model's own settings.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be read, or is not a model that can be used, see [`Encoder::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Encoder, Error> {
         Encoder::open_with(path, &Settings::default())
     }
 
+    /// Opens a model in a file or directory of any format.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be read, or model or settings can't be used, see [`Encoder::new`].
     pub fn open_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Encoder, Error> {
         Encoder::new(&open(&Input::open(path.as_ref())?, &Options::default())?, settings)
     }
 
+    /// Loads the weights and the tokenizer of a model that is open.
+    ///
+    /// # Errors
+    ///
+    /// When the model is not a BERT, or lacks tensors, metadata or a vocabulary; when its weights are
+    /// NaN or infinite; or when the settings ask for what the model can't do, such as more tokens than
+    /// it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
         crate::family::check(container)?;
         let pool = match settings.threads {
@@ -91,27 +107,44 @@ impl Encoder {
         Ok(Encoder { model, tokenizer, outcome, pool, spare: Mutex::default() })
     }
 
-    /// How many values a vector has.
+    /// How many values the vector of a text has.
     pub fn dimensions(&self) -> usize {
         self.outcome.dimensions
     }
 
-    /// How many tokens of a text count, its two marks included.
+    /// How many tokens of a text are used, `[CLS]` and `[SEP]` included; longer texts are cut off.
     pub fn max_tokens(&self) -> usize {
         self.outcome.max_tokens
     }
 
+    /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
     /// The vector of each text, in their order. What else is among the texts makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// When a vector has a value that is NaN or infinite, which comes of broken weights.
+    ///
+    /// # Panics
+    ///
+    /// When the operating system can't start a thread.
     pub fn embed(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<Vec<f32>>, Error> {
         let vectors = self.embed_flat(texts)?;
         Ok(vectors.chunks_exact(self.dimensions()).map(<[f32]>::to_vec).collect())
     }
 
-    /// The same, one vector behind the other.
+    /// Like [`Encoder::embed`], with one vector behind the other.
+    ///
+    /// # Errors
+    ///
+    /// When a vector has a value that is NaN or infinite, which comes of broken weights.
+    ///
+    /// # Panics
+    ///
+    /// When the operating system can't start a thread.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
         let run = || {
             let (ids, places) = self.tokens(texts);

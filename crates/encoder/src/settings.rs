@@ -2,32 +2,38 @@
 
 use weighbridge_format::{Container, Error};
 
-/// How the products are computed.
+/// The precision of the matrix products, which is most of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
     /// Weights and activations as f32.
     #[default]
     F32,
-    /// Both rounded to bf16, sums in f32; for processors that have such products.
+    /// Weights and activations rounded to bf16, sums in f32; on processors without such products, as
+    /// [`Precision::F32`].
     Bf16,
-    /// Both rounded to integers, sums exact.
+    /// Weights and activations rounded to integers, sums exact.
     Q8,
 }
 
-/// How the vectors of a text's tokens become one.
+/// How the vectors of a text's tokens become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
+    /// The mean of the vectors.
     Mean,
-    /// The vector of the first token.
+    /// The vector of the first token, `[CLS]`.
     Cls,
     /// The largest value of each column.
     Max,
-    /// The sum, divided by the root of the number of tokens.
+    /// The sum, divided by the square root of the number of tokens.
     MeanSqrtLen,
 }
 
 impl Pooling {
-    /// By the names that sentence-transformers uses.
+    /// The pooling with the name that sentence-transformers uses, such as `mean`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no pooling with that name.
     pub fn parse(name: &str) -> Result<Pooling, Error> {
         match name {
             "mean" => Ok(Pooling::Mean),
@@ -42,21 +48,24 @@ impl Pooling {
     }
 }
 
-/// What differs from the model's own settings.
+/// What to do otherwise than the model's own settings say; `None` leaves a setting to the model.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// The precision of the matrix products.
     pub precision: Precision,
+    /// How the vectors of a text's tokens become one vector.
     pub pooling: Option<Pooling>,
+    /// Whether vectors are scaled to length 1.
     pub normalize: Option<bool>,
-    /// At most so many tokens of a text, its two marks included.
+    /// The most tokens of a text, `[CLS]` and `[SEP]` included.
     pub max_tokens: Option<usize>,
-    /// Only so many of a vector's first values.
+    /// How many of a vector's first values are kept; all without it.
     pub dimensions: Option<usize>,
-    /// Threads to use; all cores when not said.
+    /// How many threads to use; those of the current rayon pool (all cores) without it.
     pub threads: Option<usize>,
 }
 
-/// How many tokens of a text a model takes, its two marks included, where its files say it.
+/// How many tokens of a text a model takes, `[CLS]` and `[SEP]` included, where its files say it.
 pub fn token_limit(container: &Container) -> Option<usize> {
     container.text("max_seq_length").and_then(|text| text.parse().ok())
 }

@@ -1,18 +1,26 @@
-//! What the products of a model are fed with: quantizing weights well takes knowing that.
+//! The inputs of a model's matrix products: calibrated quantization needs to know them.
 
 use super::{Encoder, batches};
 use weighbridge_format::Error;
 
 impl Encoder {
-    /// The names of the weights of each product, in the order in which they are computed. Weights of
-    /// one product have the same input.
+    /// The names of the weights of each matrix product, in the order in which they are computed.
+    /// Weights of one product have the same input.
     pub fn products(&self) -> Vec<Vec<String>> {
         self.model.products()
     }
 
-    /// Takes texts through the model and shows what goes into its products: the number of the product
-    /// in [`Encoder::products`], and rows, one behind the other, of as many values as its weights have
-    /// columns. The batches are the same for any number of threads.
+    /// Takes texts through the model and shows the input of each matrix product to the observer: the
+    /// index of the product in [`Encoder::products`], and rows, one behind the other, of as many values
+    /// as its weights have columns. The batches are the same for any number of threads.
+    ///
+    /// # Errors
+    ///
+    /// When an input has a value that is NaN or infinite. The observer has seen it by then.
+    ///
+    /// # Panics
+    ///
+    /// When the operating system can't start a thread.
     pub fn observe(
         &self,
         texts: &[impl AsRef<str> + Sync],

@@ -29,7 +29,7 @@ const INNER_PREFIX: &str = "##";
 /// Longer words are unknown, unless a tokenizer.json says otherwise.
 const MAX_WORD_CHARACTERS: usize = 100;
 
-/// The way from texts to token numbers of one model.
+/// The WordPiece tokenizer of a model: texts to token numbers.
 pub struct Tokenizer {
     pieces: Pieces,
     added: Added,
@@ -57,6 +57,11 @@ struct Parts {
 impl Tokenizer {
     /// The tokenizer of a model: what its tokenizer.json says if it has one, else what its vocabulary
     /// and metadata say.
+    ///
+    /// # Errors
+    ///
+    /// When there is neither a tokenizer.json nor a vocabulary, or what there is can't be used, see
+    /// [`Tokenizer::from_json`] and [`Tokenizer::from_vocabulary`].
     pub fn of(container: &Container) -> Result<Tokenizer, Error> {
         if let Some(file) = container.attachments.iter().find(|a| a.name == json::FILE) {
             return Tokenizer::from_json(&file.data);
@@ -78,13 +83,22 @@ impl Tokenizer {
         Tokenizer::from_vocabulary(vocabulary, casing)
     }
 
-    /// What a tokenizer.json describes. The lengths that it asks for (truncation, padding) are left
-    /// to whoever encodes.
+    /// The tokenizer that a tokenizer.json describes. The lengths that it asks for (truncation, padding)
+    /// are left to whoever encodes.
+    ///
+    /// # Errors
+    ///
+    /// When the JSON can't be read, describes another kind of tokenizer than BERT's, or has token
+    /// numbers that do not fit each other.
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Error> {
         Tokenizer::new(json::read(json)?)
     }
 
-    /// The usual tokenizer with this vocabulary.
+    /// The usual tokenizer of BERT with this vocabulary.
+    ///
+    /// # Errors
+    ///
+    /// When the vocabulary lacks `[UNK]`, `[CLS]` or `[SEP]`, or is too large.
     pub fn from_vocabulary(vocabulary: &Vocabulary, casing: Casing) -> Result<Tokenizer, Error> {
         let mut tokens = Tokens::default();
         for token in vocabulary.tokens() {
@@ -174,23 +188,24 @@ impl Tokenizer {
         })
     }
 
-    /// The text of a token.
+    /// The text of the token with this number.
     pub fn token(&self, id: u32) -> Option<Cow<'_, str>> {
         let id = id as usize;
         let further = || self.added.further().get(id - self.pieces.len()).map(String::as_str);
         self.pieces.token(id).or_else(further).map(Cow::Borrowed)
     }
 
-    /// How many tokens there are.
+    /// How many tokens there are, with those that were added to the vocabulary.
     pub fn len(&self) -> usize {
         self.pieces.len() + self.added.further().len()
     }
 
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What happens to characters.
+    /// What happens to the characters of a text before it is split into words.
     pub fn casing(&self) -> Casing {
         self.casing
     }

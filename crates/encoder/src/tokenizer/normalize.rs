@@ -5,7 +5,9 @@ use super::unicode::{self, CONTROL, MARK, SPACE};
 /// What happens to the characters of a text before it is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Casing {
+    /// Upper case becomes lower case.
     pub lower_case: bool,
+    /// Accents and other nonspacing marks are taken off their letters.
     pub strip_accents: bool,
     /// Chinese characters are words of their own.
     pub split_chinese: bool,
@@ -14,10 +16,10 @@ pub struct Casing {
 }
 
 impl Casing {
-    /// As the models that know no upper case have it.
+    /// The settings of uncased models, which know lower case only.
     pub const UNCASED: Casing =
         Casing { lower_case: true, strip_accents: true, split_chinese: true, clean: true };
-    /// As the models that tell upper from lower case have it.
+    /// The settings of cased models, which tell upper from lower case.
     pub const CASED: Casing = Casing { lower_case: false, strip_accents: false, ..Self::UNCASED };
 }
 
