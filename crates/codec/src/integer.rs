@@ -251,7 +251,7 @@ mod tests {
         errors.map(|e| e * e).sum()
     }
 
-    /// Bell curves (twelve digits of a generator), with a few values far away.
+    /// About normally distributed (sums of twelve uniform numbers), with a few values far away.
     fn sample(count: u32, far: f32) -> Vec<f32> {
         let mut state = 1u32;
         let mut next = || {
@@ -328,8 +328,8 @@ mod tests {
                 let values: Vec<f32> = (0..count).map(value).collect();
                 let found = codes(&mapping, &values);
                 let used = (found.iter().min().copied(), found[..1001].iter().max().copied());
-                let whole = (i8::try_from(-half).ok(), i8::try_from(half - 1).ok());
-                assert_eq!(used, whole, "{width:?} {low} {high}");
+                let full_range = (i8::try_from(-half).ok(), i8::try_from(half - 1).ok());
+                assert_eq!(used, full_range, "{width:?} {low} {high}");
                 for (value, code) in values.into_iter().zip(found) {
                     // The zero is rounded too, which can push an end out by half a step.
                     let difference = (value - mapping.value(code)).abs();
@@ -363,12 +363,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_does_no_harm() {
+    fn nan_and_infinity_do_no_harm() {
         for width in BOTH {
-            for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-                let values = [odd, 1.0, odd];
+            for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let values = [value, 1.0, value];
                 codes(&for_weights(width, ANY, &values), &values);
-                codes(&Mapping::for_activations(width, (odd, 1.0)), &values);
+                codes(&Mapping::for_activations(width, (value, 1.0)), &values);
             }
         }
     }

@@ -6,8 +6,8 @@ use super::avx2;
 use super::neon;
 use super::{BLOCK, BLOCKS_PER_SUPER, Row, Rows, scalar};
 
-/// Where the row can be cut: values of a super block, and a multiple of those of a block.
-const CUT: usize = BLOCK * BLOCKS_PER_SUPER;
+/// Values of a super block: a row can be cut at multiples of it, whatever the method.
+const SUPER_BLOCK: usize = BLOCK * BLOCKS_PER_SUPER;
 
 /// Calls the fastest version that the processor has.
 macro_rules! fastest {
@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
     /// too few scales or sub-scales.
     pub fn decode(&self, out: &mut [f32]) {
         assert_eq!(out.len(), self.cols, "a row has as many values as columns");
-        decode_first(self, out);
+        decode_prefix(self, out);
     }
 
     /// Decodes the values from `start` on, as many as `out` takes.
@@ -46,16 +46,16 @@ impl<'a> Row<'a> {
     /// scales or sub-scales.
     pub fn decode_range(&self, start: usize, out: &mut [f32]) {
         assert!(start.checked_add(out.len()).is_some_and(|end| end <= self.cols));
-        let (first, skipped) = (start / CUT, start % CUT);
-        let (head, rest) = out.split_at_mut(out.len().min((CUT - skipped) % CUT));
+        let (before, skipped) = (start / SUPER_BLOCK, start % SUPER_BLOCK);
+        let (head, rest) = out.split_at_mut(out.len().min((SUPER_BLOCK - skipped) % SUPER_BLOCK));
         if !head.is_empty() {
-            let mut values = [0.0; CUT];
+            let mut values = [0.0; SUPER_BLOCK];
             let values = &mut values[..skipped + head.len()];
-            decode_first(&self.behind_cut(first), values);
+            decode_prefix(&self.skip_super_blocks(before), values);
             head.copy_from_slice(&values[skipped..]);
         }
         if !rest.is_empty() {
-            decode_first(&self.behind_cut(start.div_ceil(CUT)), rest);
+            decode_prefix(&self.skip_super_blocks(start.div_ceil(SUPER_BLOCK)), rest);
         }
     }
 
@@ -87,14 +87,14 @@ impl<'a> Row<'a> {
         fastest!(dot_i8(self, codes, scales))
     }
 
-    /// What of the row follows so many super blocks.
-    fn behind_cut(&self, index: usize) -> Row<'a> {
-        let blocks = index * BLOCKS_PER_SUPER;
+    /// The rest of the row behind its first `count` super blocks.
+    fn skip_super_blocks(&self, count: usize) -> Row<'a> {
+        let blocks = count * BLOCKS_PER_SUPER;
         let supers = self.method.has_super_blocks();
         Row {
             method: self.method,
-            cols: self.cols - index * CUT,
-            scales: &self.scales[2 * if supers { index } else { blocks }..],
+            cols: self.cols - count * SUPER_BLOCK,
+            scales: &self.scales[2 * if supers { count } else { blocks }..],
             shares: if supers { &self.shares[blocks..] } else { &[] },
             codes: &self.codes[blocks * self.method.block_bytes()..],
         }
@@ -114,12 +114,13 @@ impl Rows<'_> {
         let cols = self.row(first).cols;
         assert_eq!(out.len() % cols, 0, "whole rows");
         for (row, out) in (first..).zip(out.chunks_exact_mut(cols)) {
-            decode_first(&self.row(row), out);
+            decode_prefix(&self.row(row), out);
         }
     }
 }
 
-fn decode_first(row: &Row, out: &mut [f32]) {
+/// Decodes the first `out.len()` values of a row.
+fn decode_prefix(row: &Row, out: &mut [f32]) {
     fastest!(decode(row, out))
 }
 

@@ -8,13 +8,13 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod encode;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod fours;
 mod kernels;
 mod layout;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod simd;
 
 pub use encode::{Encoder, Recipe, ScaleTooLarge, pack};
 pub use layout::{Layout, Row, Rows};

@@ -89,8 +89,8 @@ pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
 /// The row times codes with a scale for each block of them.
 pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
     let blocks = codes.chunks(BLOCK).zip(scales).enumerate().map(|(block, (codes, scale))| {
-        let ours = row.block_codes(block);
-        let products = ours.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));
+        let row_codes = row.block_codes(block);
+        let products = row_codes.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));
         // At most 2^19: exact.
         (row.block_scale(block) * scale) * products.sum::<i32>() as f32
     });

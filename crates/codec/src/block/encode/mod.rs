@@ -4,7 +4,7 @@
 //! once to make its codes. Nothing has to be kept in between but what the file keeps.
 //!
 //! The same values give the same bytes on every machine: the algorithms are written once, over
-//! [`Lanes`] of eight values, and no vector version may round or sum differently from the plain one.
+//! [`Lanes`] of eight values, and no vector version may round or sum differently from the scalar one.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -213,12 +213,12 @@ impl Recipe<'_> {
         }
     }
 
-    /// The values of a block within the bounds, filled up with zeros.
+    /// The values of a block, clamped to the bounds and padded with zeros.
     #[inline(always)]
     fn clamped<L: Lanes>(&self, block: &[f32]) -> [L; BLOCK / 8] {
         let mut padded;
-        let whole: &[f32; BLOCK] = match block.try_into() {
-            Ok(whole) => whole,
+        let full: &[f32; BLOCK] = match block.try_into() {
+            Ok(full) => full,
             Err(_) => {
                 padded = [0.0; BLOCK];
                 padded[..block.len()].copy_from_slice(block);
@@ -227,18 +227,18 @@ impl Recipe<'_> {
         };
         let bounds = (L::splat(self.clip.0), L::splat(self.clip.1));
         let mut values = [L::splat(0.0); BLOCK / 8];
-        for (lanes, eight) in values.iter_mut().zip(whole.as_chunks::<8>().0) {
+        for (lanes, eight) in values.iter_mut().zip(full.as_chunks::<8>().0) {
             *lanes = L::load(eight).clamp(bounds);
         }
         if block.len() < BLOCK && !(self.clip.0 <= 0.0 && self.clip.1 >= 0.0) {
-            self.clear_behind(block.len(), &mut values);
+            self.clear_padding(block.len(), &mut values);
         }
         values
     }
 
-    /// What fills up a block is zero, also where the bounds leave zero out.
+    /// Sets the padding of a block to zero, which it is not where the bounds leave zero out.
     #[cold]
-    fn clear_behind<L: Lanes>(&self, len: usize, values: &mut [L; BLOCK / 8]) {
+    fn clear_padding<L: Lanes>(&self, len: usize, values: &mut [L; BLOCK / 8]) {
         for (i, lanes) in values.iter_mut().enumerate() {
             let mut eight = lanes.to_array();
             eight
