@@ -4,7 +4,7 @@
 //! * [`Codebook`]: the centroids of all parts, and the rotation that rows may take before they are
 //!   cut. It encodes and decodes.
 //! * [`Training`]: makes a codebook for some rows, by k-means for each part. With `rotate`, it also
-//!   finds the rotation with which the parts can be told apart best (optimized product quantization).
+//!   finds the rotation with which quantization loses least (optimized product quantization).
 //!
 //! Inside, `kernels` has the two loops that all time is spent in, with its versions beside it;
 //! `lloyd` is k-means, `rotation` the search for the rotation, `linear` the algebra for that.
@@ -23,7 +23,7 @@ mod scalar;
 mod tests;
 mod train;
 
-use kernels::{Centroids, LANES, Lane, Tiles};
+use kernels::{Centroids, LANES, Lanes, Tiles};
 pub use linear::dot;
 pub use train::{Training, TrainingError};
 
@@ -170,10 +170,10 @@ impl Codebook {
     }
 }
 
-/// A codebook made ready for looking up centroids.
+/// A codebook made ready for finding the nearest centroids.
 struct Nearest {
-    /// The mean of the centroids, which they and rows are looked at less: the differences of
-    /// distances would drown in rounding where all rows are far from zero.
+    /// The mean of the centroids, which is subtracted from them and from rows: the differences of
+    /// distances would be lost in rounding where all rows are far from zero.
     offset: Vec<f32>,
     tables: Vec<Centroids>,
 }
@@ -195,7 +195,7 @@ impl Nearest {
     }
 
     /// The codes of a block's rows, as many as there is room for.
-    fn encode(&self, block: &[Lane], codes: &mut [u8]) {
+    fn encode(&self, block: &[Lanes], codes: &mut [u8]) {
         let parts = self.tables.len();
         let blocks = block.chunks_exact(block.len() / parts);
         for (part, (block, table)) in blocks.zip(&self.tables).enumerate() {

@@ -44,20 +44,20 @@ impl Training {
     ) -> Result<Codebook, TrainingError> {
         let shape = self.shape(rows, dim)?;
         if rows.len() / dim <= self.centroids {
-            return Ok(self.of_few(rows, shape));
+            return Ok(self.codebook_of_rows(rows, shape));
         }
         let random = Random::new(self.seed);
         let order = random.fork(usize::MAX).permutation(rows.len() / dim);
-        // Distances and rotations do not care about where zero is, but rounding does.
+        // Rows are centered: distances and rotations do not change by it, but rounding errors do.
         let offset = mean(rows, dim);
         let mut blocks = Blocks::gather(rows, dim, &order, &offset);
         let mut values = Vec::new();
         let mut columns = None;
-        let mut share = 0.0;
+        let mut rotation_share = 0.0;
         if self.rotate && self.parts > 1 {
-            share = 0.9;
+            rotation_share = 0.9;
             let found = rotation::find(&blocks, shape, self.rotations, &random, &mut |done| {
-                progress(share * done);
+                progress(rotation_share * done);
             });
             blocks.rotate(&found.columns);
             columns = Some(found.columns);
@@ -67,13 +67,14 @@ impl Training {
         let warm = !values.is_empty();
         let rounds = if warm { self.iterations.div_ceil(4) } else { self.iterations };
         if !warm {
-            values = lloyd::start(blocks.first(usize::MAX), shape, &random);
+            values = lloyd::initial_centroids(blocks.first(usize::MAX), shape, &random);
         }
         for round in 0..rounds {
             let rows = if warm { usize::MAX } else { rows_of_round(round, rounds, shape) };
             let (random, last) = (random.fork(round + 1), round + 1 == rounds);
-            let changed = lloyd::step(blocks.first(rows), shape, &mut values, &random, last);
-            progress(share + (1.0 - share) * (round + 1) as f64 / rounds as f64);
+            let changed = lloyd::iterate(blocks.first(rows), shape, &mut values, &random, last);
+            let rest = (1.0 - rotation_share) * (round + 1) as f64 / rounds as f64;
+            progress(rotation_share + rest);
             if !changed && rows >= blocks.rows() {
                 break;
             }
@@ -83,7 +84,7 @@ impl Training {
             None => offset,
         };
         for (part, offset) in
-            values.chunks_exact_mut(shape.table()).zip(offset.chunks_exact(shape.width()))
+            values.chunks_exact_mut(shape.table_len()).zip(offset.chunks_exact(shape.width()))
         {
             for centroid in part.chunks_exact_mut(shape.width()) {
                 centroid.iter_mut().zip(offset).for_each(|(value, offset)| *value += offset);
@@ -112,9 +113,9 @@ impl Training {
         Ok(Shape { dim, parts, centroids })
     }
 
-    /// Rows that need not be told apart: each part of each is a centroid, again and again until
-    /// there are enough.
-    fn of_few(&self, rows: &[f32], shape: Shape) -> Codebook {
+    /// A codebook for at most as many rows as centroids: each part of each row is a centroid, repeated
+    /// until there are enough.
+    fn codebook_of_rows(&self, rows: &[f32], shape: Shape) -> Codebook {
         let width = shape.width();
         let mut values = Vec::with_capacity(shape.dim * shape.centroids);
         for part in 0..shape.parts {
@@ -126,7 +127,7 @@ impl Training {
     }
 
     fn codebook(&self, values: Vec<f32>, projection: Option<Vec<f32>>, dim: usize) -> Codebook {
-        // Who asked for a rotation gets one, if only that which turns nothing.
+        // Where a rotation was asked for there is one, if only the identity.
         let projection = projection.or_else(|| self.rotate.then(|| super::linear::identity(dim)));
         Codebook { dim, parts: self.parts, centroids: self.centroids, values, projection }
     }
