@@ -10,8 +10,8 @@ use half::{bf16, f16};
 ///
 /// # Panics
 ///
-/// May panic when `bytes` holds fewer than `count` elements; where it does not, `out` holds any values
-/// in their place.
+/// May panic when `bytes` holds fewer than `count` elements; where it does not, `out` holds any
+/// values in their place.
 pub fn convert(from: DType, to: DType, bytes: &[u8], count: usize, out: &mut Vec<u8>) {
     out.clear();
     let size = to.byte_len(count as u64).and_then(|n| usize::try_from(n).ok());
@@ -50,8 +50,8 @@ fn narrow_f32(bytes: &[u8], out: &mut [u8], narrow: impl Fn(f32) -> u16) {
 ///
 /// # Panics
 ///
-/// May panic when `bytes` ends before the last of them; where it does not, `out` holds any values in
-/// their place.
+/// May panic when `bytes` ends before the last of them; where it does not, `out` holds any values
+/// in their place.
 #[allow(clippy::cast_possible_truncation)]
 pub fn to_f32(from: DType, bytes: &[u8], start: usize, out: &mut [f32]) {
     match from {
@@ -117,8 +117,8 @@ impl Change {
 ///
 /// # Panics
 ///
-/// May panic when `bytes` holds fewer than `count` elements; where it does not, those that are missing
-/// are not measured.
+/// May panic when `bytes` holds fewer than `count` elements; where it does not, those that are
+/// missing are not measured.
 pub fn measure(from: DType, to: DType, bytes: &[u8], count: usize) -> Change {
     let mut change = Change::default();
     if from == to || from.wider().contains(&to) {

@@ -1,7 +1,8 @@
 //! Whole tensors as integers of 8 or 4 bits, with one scale and one zero point for all.
 //!
-//! The value of a code is `scale * (code - zero)`, where `zero` is the zero point. Weights have codes on both sides of zero, as far
-//! down as up, and `zero` is 0. Activations lie anywhere: the codes span the range that they have.
+//! The value of a code is `scale * (code - zero)`, where `zero` is the zero point. Weights have
+//! codes on both sides of zero, as far down as up, and `zero` is 0. Activations lie anywhere: the
+//! codes span the range that they have.
 
 /// How wide a code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +76,9 @@ impl Mapping {
         let lowest = -width.largest_code() - 1.0;
         let steps = 2f64.powi(width.bits().cast_signed()) - 1.0;
         let range = (f64::from(high) - f64::from(low)) / steps;
-        // A zero point beyond 2^24 would not be an integer any more. So the steps of values that are all (but)
-        // the same are as small as allows for that, which is as small as those of f32 there.
+        // A zero point beyond 2^24 would not be an integer any more. So the steps of values that
+        // are all (but) the same are as small as allows for that, which is as small as those of f32
+        // there.
         let farthest = f64::from(low.abs().max(high.abs()));
         let scale = range.max(farthest * 2f64.powi(-23)) as f32;
         let scale = if scale > 0.0 { scale.max(f32::MIN_POSITIVE) } else { 1.0 };
@@ -136,8 +138,8 @@ pub fn largest_magnitude(values: &[f32], clip: (f32, f32)) -> f32 {
     values.iter().fold(0.0, |largest, &value| clamp(value, clip).abs().max(largest))
 }
 
-/// A histogram of absolute values, which the best scale for weights is found with. Parts of a tensor
-/// are counted one by one, then merged.
+/// A histogram of absolute values, which the best scale for weights is found with. Parts of a
+/// tensor are counted one by one, then merged.
 #[derive(Clone, Debug)]
 pub struct Magnitudes {
     largest: f32,

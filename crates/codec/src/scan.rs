@@ -55,8 +55,8 @@ fn any_f32_special_avx2(raw: &[u8]) -> bool {
     any_f32_special_plain(raw)
 }
 
-/// Adding one to the exponent overflows into the sign bit for NaN and infinity (all ones), and for no
-/// other value: the sums of a block are or-ed together and tested once.
+/// Adding one to the exponent overflows into the sign bit for NaN and infinity (all ones), and for
+/// no other value: the sums of a block are or-ed together and tested once.
 #[inline(always)]
 fn any_f32_special_plain(raw: &[u8]) -> bool {
     let incremented_exponent = |b: &[u8]| {

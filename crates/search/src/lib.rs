@@ -36,9 +36,9 @@ use std::fmt;
 pub enum Metric {
     /// The dot product: larger is nearer.
     Dot,
-    /// The cosine similarity: the dot product of the two vectors at length 1. Neither rows nor queries need to have length 1, and any length that
-    /// is not infinite will do. A row or a query of zeros scores 0. By rounding, a score can be
-    /// above 1 by some 10^-7.
+    /// The cosine similarity: the dot product of the two vectors at length 1. Neither rows nor
+    /// queries need to have length 1, and any length that is not infinite will do. A row or a query
+    /// of zeros scores 0. By rounding, a score can be above 1 by some 10^-7.
     Cosine,
 }
 

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weighbridge_codec::dot;
 
-/// How many values of rows are taken at a time: they fit the L2 cache of a core, so that decoded rows
-/// are still in it when they are multiplied.
+/// How many values of rows are taken at a time: they fit the L2 cache of a core, so that decoded
+/// rows are still in it when they are multiplied.
 const BLOCK_VALUES: usize = 1 << 16;
 
 /// How many products are kept at a time: as above, they fit the L2 cache.

@@ -3,8 +3,8 @@
 use crate::{Metric, Query};
 use std::ops::RangeInclusive;
 
-/// Squared lengths in f32 that are as accurate as the products: all but those that overflowed, and those
-/// so small that squares may have underflowed. Others are computed once more in f64.
+/// Squared lengths in f32 that are as accurate as the products: all but those that overflowed, and
+/// those so small that squares may have underflowed. Others are computed once more in f64.
 const ACCURATE_SQUARES: RangeInclusive<f32> = f32::from_bits(27 << 23)..=f32::MAX; // from 2^-100
 
 /// A few queries that go through the rows together, one behind the other.

@@ -12,8 +12,8 @@ pub trait Rows: Sync {
 
     /// Rows `start..start + n`, one behind the other: borrowed where they lie so, else decoded into
     /// `buffer`, which may have anything in it. It is asked for rows that are there, from several
-    /// threads at once, and must always give the same; a search panics when it gets a wrong number of
-    /// values.
+    /// threads at once, and must always give the same; a search panics when it gets a wrong number
+    /// of values.
     fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32];
 }
 

@@ -33,11 +33,12 @@ impl Top {
         Top { k, heap: BinaryHeap::new() }
     }
 
-    /// Takes the scores of the rows from `first` on, which must be behind all that were offered before:
-    /// then a score that only equals the worst need not be kept.
+    /// Takes the scores of the rows from `first` on, which must be behind all that were offered
+    /// before: then a score that only equals the worst need not be kept.
     pub(crate) fn offer(&mut self, first: usize, scores: &[f32], excluded: &[usize]) {
         let mut row = first;
-        // Nearly all scores are too low. Comparing many at a time without a branch shows it quickly.
+        // Nearly all scores are too low. Comparing many at a time without a branch shows it
+        // quickly.
         for scores in scores.chunks(32) {
             let threshold = if self.heap.len() < self.k { None } else { self.threshold() };
             let wanted = match threshold {

@@ -31,8 +31,8 @@ impl<'a> Row<'a> {
     ///
     /// # Panics
     ///
-    /// When `out` does not have the row's length, or the row has too few codes; it may when the row has
-    /// too few scales or sub-scales.
+    /// When `out` does not have the row's length, or the row has too few codes; it may when the row
+    /// has too few scales or sub-scales.
     pub fn decode(&self, out: &mut [f32]) {
         assert_eq!(out.len(), self.cols, "a row has as many values as columns");
         decode_prefix(self, out);
@@ -42,8 +42,8 @@ impl<'a> Row<'a> {
     ///
     /// # Panics
     ///
-    /// When they go beyond the row's end, or the row has too few codes; it may when the row has too few
-    /// scales or sub-scales.
+    /// When they go beyond the row's end, or the row has too few codes; it may when the row has too
+    /// few scales or sub-scales.
     pub fn decode_range(&self, start: usize, out: &mut [f32]) {
         assert!(start.checked_add(out.len()).is_some_and(|end| end <= self.cols));
         let (before, skipped) = (start / SUPER_BLOCK, start % SUPER_BLOCK);
@@ -65,8 +65,8 @@ impl<'a> Row<'a> {
     ///
     /// # Panics
     ///
-    /// When `x` does not have the row's length, or the row has too few codes; it may when the row has
-    /// too few scales or sub-scales.
+    /// When `x` does not have the row's length, or the row has too few codes; it may when the row
+    /// has too few scales or sub-scales.
     pub fn dot_f32(&self, x: &[f32]) -> f32 {
         assert_eq!(x.len(), self.cols, "vectors of the same length");
         fastest!(dot_f32(self, x))
@@ -79,8 +79,8 @@ impl<'a> Row<'a> {
     ///
     /// # Panics
     ///
-    /// When `codes` or `scales` do not have the length for as many whole blocks as the row has, or the
-    /// row has too few codes; it may when the row has too few scales or sub-scales.
+    /// When `codes` or `scales` do not have the length for as many whole blocks as the row has, or
+    /// the row has too few codes; it may when the row has too few scales or sub-scales.
     pub fn dot_i8(&self, codes: &[i8], scales: &[f32]) -> f32 {
         let blocks = self.cols.div_ceil(BLOCK);
         assert_eq!((codes.len(), scales.len()), (blocks * BLOCK, blocks), "whole blocks");

@@ -84,15 +84,15 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// A matrix whose regions lie one behind the other; `None` when the payload does not have the size
-    /// that the layout needs.
+    /// A matrix whose regions lie one behind the other; `None` when the payload does not have the
+    /// size that the layout needs.
     pub fn new(layout: Layout, payload: &'a [u8]) -> Option<Rows<'a>> {
         let (scales, codes) = payload.split_at_checked(usize::try_from(layout.codes).ok()?)?;
         Rows::from_parts(layout, scales, codes)
     }
 
-    /// A matrix whose codes lie apart from the scales and sub-scales; `None` when one of the two does
-    /// not have the size that the layout needs.
+    /// A matrix whose codes lie apart from the scales and sub-scales; `None` when one of the two
+    /// does not have the size that the layout needs.
     pub fn from_parts(layout: Layout, scales: &'a [u8], codes: &'a [u8]) -> Option<Rows<'a>> {
         let fits =
             scales.len() as u64 == layout.codes && codes.len() as u64 == layout.size - layout.codes;
@@ -117,8 +117,8 @@ fn len(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// One row of a quantized matrix. Scales, sub-scales and codes must have the lengths that method and
-/// `cols` need.
+/// One row of a quantized matrix. Scales, sub-scales and codes must have the lengths that method
+/// and `cols` need.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     /// How the row is quantized.

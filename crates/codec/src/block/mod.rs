@@ -2,8 +2,13 @@
 //!
 //! The six methods of MCF. A `q*` block has a scale of its own (f16). A `k*` block has a six-bit
 //! sub-scale (`shares`), by which the scale (f16) of its super block of eight is multiplied:
-//! `scale = super * (sub-scale / 32)`. The value of a code is `scale * code`. Codes are two's complement, packed LSB first; the most negative one is
-//! not used. Blocks go along a row; the last of a row is filled up with zero codes.
+//!
+//! ```text
+//! scale = super * (sub-scale / 32)
+//! ```
+//!
+//! The value of a code is `scale * code`. Codes are two's complement, packed LSB first; the most
+//! negative one is not used. Blocks go along a row; the last of a row is filled up with zero codes.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -84,7 +89,8 @@ impl Method {
         BLOCK * self.bits() / 8
     }
 
-    /// Whether eight blocks make a super block with one scale, and each block has a sub-scale: `k*`.
+    /// Whether eight blocks make a super block with one scale, and each block has a sub-scale:
+    /// `k*`.
     pub const fn has_super_blocks(self) -> bool {
         matches!(self, Method::K6 | Method::K4 | Method::K3 | Method::K2)
     }

@@ -136,10 +136,11 @@ fn dot_i8_block<const BITS: usize>(
     vfmaq_n_f32(sum, vcvtq_f32_s32(products), scale * other_scale)
 }
 
-/// The packed codes of `count` blocks of a chunk, and the scales of four; any numbers behind the last.
+/// The packed codes of `count` blocks of a chunk, and the scales of four; any numbers behind the
+/// last.
 ///
-/// It is inlined always, as a call would make the loops spill all their registers. So it can't enable
-/// NEON itself; all callers do.
+/// It is inlined always, as a call would make the loops spill all their registers. So it can't
+/// enable NEON itself; all callers do.
 #[inline(always)]
 fn blocks<'a, const BITS: usize>(
     row: &Row<'a>,
@@ -155,7 +156,8 @@ fn blocks<'a, const BITS: usize>(
         // SAFETY: the processor has NEON; four values fit.
         unsafe {
             let shares = vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(u64::from(shares)))));
-            // As fixed-point numbers with five bits behind the point: a sub-scale is in units of 1/32.
+            // As fixed-point numbers with five bits behind the point: a sub-scale is in units of
+            // 1/32.
             let factors = vcvtq_n_f32_u32::<5>(shares);
             vst1q_f32(scales.as_mut_ptr(), vmulq_f32(from_f16(vdup_n_u16(scale)), factors));
         }

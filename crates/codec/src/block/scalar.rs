@@ -7,8 +7,8 @@ use super::{BLOCK, BLOCKS_PER_SUPER, Row};
 use half::f16;
 
 impl Row<'_> {
-    /// The codes of a block, with those that fill up the last one. A broken file may have any codes,
-    /// the most negative as well.
+    /// The codes of a block, with those that fill up the last one. A broken file may have any
+    /// codes, the most negative as well.
     ///
     /// # Panics
     ///

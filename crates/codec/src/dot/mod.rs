@@ -1,13 +1,13 @@
 //! Dot products of rows of f32 with vectors, and the squared lengths of the rows.
 //!
 //! A dot product is defined by `scalar::tile`: value `i` is accumulated into sum `i % 8` by a fused
-//! multiply-add, which rounds once, and the eight sums are added in a fixed order. Every function here
-//! and every version of it keeps to that. So the product of a row with a query has the same bits
-//! whether it was asked for alone or among others, and on every machine (a processor without fused
-//! multiply-add computes it slowly).
+//! multiply-add, which rounds once, and the eight sums are added in a fixed order. Every function
+//! here and every version of it keeps to that. So the product of a row with a query has the same
+//! bits whether it was asked for alone or among others, and on every machine (a processor without
+//! fused multiply-add computes it slowly).
 //!
-//! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of the
-//! sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
+//! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of
+//! the sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -59,8 +59,8 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 ///
 /// # Panics
 ///
-/// When `dim` is 0, `rows` or `queries` are not whole rows of `dim` values, or `products` does not have
-/// a place for each product exactly.
+/// When `dim` is 0, `rows` or `queries` are not whole rows of `dim` values, or `products` does not
+/// have a place for each product exactly.
 pub fn dots(rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
     Sweep::new(rows, queries, dim, products, &mut []).run::<false>();
 }

@@ -3,9 +3,9 @@
 /// How many accumulators there are.
 pub(super) const LANES: usize = 8;
 
-/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins `stride`
-/// values behind the one before, a query right behind it. Value `i` is accumulated into sum `i % 8` by a
-/// fused multiply-add; vectors are padded with zeros to a multiple of eight.
+/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins
+/// `stride` values behind the one before, a query right behind it. Value `i` is accumulated into
+/// sum `i % 8` by a fused multiply-add; vectors are padded with zeros to a multiple of eight.
 pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
     rows: &[f32],
     queries: &[f32],

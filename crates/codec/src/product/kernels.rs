@@ -37,8 +37,8 @@ macro_rules! fastest {
     }};
 }
 
-/// The rows of a matrix as the kernels want them: [`TILE`] of them interleaved, value by value, with
-/// rows of zeros behind the last.
+/// The rows of a matrix as the kernels want them: [`TILE`] of them interleaved, value by value,
+/// with rows of zeros behind the last.
 #[derive(Clone, Debug)]
 pub(super) struct Tiles {
     rows: usize,
@@ -88,7 +88,8 @@ impl Centroids {
     }
 
     /// The nearest centroid of each row of a block: the one with the largest `x·c - |c|²/2`, and
-    /// the first of several. It is the first centroid when all scores are NaN, as in a row with NaN.
+    /// the first of several. It is the first centroid when all scores are NaN, as in a row with
+    /// NaN.
     pub(super) fn nearest(&self, block: &[Lanes]) -> [u8; LANES] {
         assert!(block.len() == self.tiles.width && self.tiles.rows <= 256);
         nearest(block, &self.tiles.values, &self.minus_half_norms)
@@ -133,8 +134,8 @@ mod tests {
     use super::*;
     use crate::product::random::Random;
 
-    /// Small integers, for which every order of adding gives the same: the versions must agree to the
-    /// bit. So few different ones that there are many ties.
+    /// Small integers, for which every order of adding gives the same: the versions must agree to
+    /// the bit. So few different ones that there are many ties.
     fn small_integers(random: &mut Random, count: usize) -> Vec<f32> {
         (0..count).map(|_| random.below(5) as f32 - 2.0).collect()
     }

@@ -54,8 +54,8 @@ fn norm(matrix: &[f64]) -> f64 {
     matrix.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// The inverse of a matrix by Gauss-Jordan elimination, with the largest value of a column as pivot;
-/// `None` when there is none.
+/// The inverse of a matrix by Gauss-Jordan elimination, with the largest value of a column as
+/// pivot; `None` when there is none.
 fn inverse(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
     let mut a = matrix.to_vec();
     let mut swaps = Vec::with_capacity(dim);
@@ -92,14 +92,15 @@ fn inverse(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
     Some(a)
 }
 
-/// The eigenvalues of a symmetric matrix, in no order, and its eigenvectors as rows. `None` when the
-/// iteration does not converge.
+/// The eigenvalues of a symmetric matrix, in no order, and its eigenvectors as rows. `None` when
+/// the iteration does not converge.
 pub(super) fn eigen(matrix: &[f64], dim: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let (mut diagonal, mut off_diagonal, reflections) = tridiagonal(matrix, dim);
     let mut vectors = vec![0.0; dim * dim];
     vectors.iter_mut().step_by(dim + 1).for_each(|value| *value = 1.0);
     implicit_ql(&mut diagonal, &mut off_diagonal, &mut vectors)?;
-    // These are the vectors of the tridiagonal matrix: the reflections lead back to those of the first.
+    // These are the vectors of the tridiagonal matrix: the reflections lead back to those of the
+    // first.
     vectors.par_chunks_exact_mut(dim).for_each(|vector| {
         for (k, v) in reflections.iter().enumerate().rev() {
             let tail = &mut vector[k + 1..];
@@ -110,8 +111,8 @@ pub(super) fn eigen(matrix: &[f64], dim: usize) -> Option<(Vec<f64>, Vec<f64>)> 
     Some((diagonal, vectors))
 }
 
-/// Householder's reduction to a tridiagonal matrix: its diagonal, the values beside the diagonal, and
-/// the unit vectors of the reflections, the first of which leaves only the first value alone.
+/// Householder's reduction to a tridiagonal matrix: its diagonal, the values beside the diagonal,
+/// and the unit vectors of the reflections, the first of which leaves only the first value alone.
 fn tridiagonal(matrix: &[f64], dim: usize) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let mut a = matrix.to_vec();
     let mut off_diagonal = vec![0.0; dim];

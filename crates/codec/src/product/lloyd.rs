@@ -14,9 +14,9 @@ const GROUP: usize = 8;
 /// How many rows for each centroid the initial centroids are chosen among.
 const INITIAL_ROWS: usize = 8;
 
-/// How far centroids are moved beyond the mean of their rows, as a fraction of the way there. As the
-/// means move on in the same direction, it takes about half the rounds; with 1, centroids whose rows
-/// stay would oscillate.
+/// How far centroids are moved beyond the mean of their rows, as a fraction of the way there. As
+/// the means move on in the same direction, it takes about half the rounds; with 1, centroids whose
+/// rows stay would oscillate.
 const OVERSHOOT: f64 = 0.8;
 
 /// How rows are cut.
@@ -176,8 +176,8 @@ fn sample_row(random: &mut Random, sums: &[f32], distances: &[Lanes], rows: usiz
     random.below(rows)
 }
 
-/// One round of k-means over some rows. False when nothing changed. The last round leaves no centroid
-/// in a provisional place that another round would have to move.
+/// One round of k-means over some rows. False when nothing changed. The last round leaves no
+/// centroid in a provisional place that another round would have to move.
 pub(super) fn iterate(
     view: View,
     shape: Shape,

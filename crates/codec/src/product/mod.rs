@@ -1,5 +1,5 @@
-//! Product quantization: a row is cut into parts (subvectors), and each part becomes the number of the
-//! nearest of at most 256 centroids.
+//! Product quantization: a row is cut into parts (subvectors), and each part becomes the number of
+//! the nearest of at most 256 centroids.
 //!
 //! * [`Codebook`]: the centroids of all parts, and the rotation that rows may take before they are
 //!   cut. It encodes and decodes.
@@ -77,8 +77,8 @@ impl Codebook {
         &self.values
     }
 
-    /// The matrix that a row is multiplied with before it is quantized, row by row; `None` without a
-    /// rotation.
+    /// The matrix that a row is multiplied with before it is quantized, row by row; `None` without
+    /// a rotation.
     pub fn projection(&self) -> Option<&[f32]> {
         self.projection.as_deref()
     }

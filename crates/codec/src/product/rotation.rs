@@ -1,9 +1,10 @@
 //! Looking for the rotation with which rows lose least when they are cut and quantized.
 //!
-//! The start is the principal axes of the rows' covariance, assigned so that all parts have about the
-//! same product of variances, which is the best for Gaussian rows (Ge, He, Ke and Sun, "Optimized Product
-//! Quantization", 2013). Then, in turns, rows are given the nearest centroids, and with these codes
-//! kept, the best centroids for the rotation and the best rotation for the centroids are found.
+//! The start is the principal axes of the rows' covariance, assigned so that all parts have about
+//! the same product of variances, which is the best for Gaussian rows (Ge, He, Ke and Sun,
+//! "Optimized Product Quantization", 2013). Then, in turns, rows are given the nearest centroids,
+//! and with these codes kept, the best centroids for the rotation and the best rotation for the
+//! centroids are found.
 //!
 //! With the codes kept, all that is needed of the rows is the sum of those with the same code, in
 //! each part: the rotation is found without going over them again.
@@ -169,7 +170,8 @@ fn principal_axes(rows: &[f32], shape: Shape) -> Option<Vec<f32>> {
     Some(axes.map(|&value| value as f32).collect())
 }
 
-/// Assigns the axes, largest variance first, to the part with the least product of variances so far.
+/// Assigns the axes, largest variance first, to the part with the least product of variances so
+/// far.
 fn balance_variances(variances: &[f64], parts: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..variances.len()).collect();
     order.sort_by(|&i, &j| variances[j].total_cmp(&variances[i]).then(i.cmp(&j)));
@@ -187,8 +189,8 @@ fn balance_variances(variances: &[f64], parts: usize) -> Vec<usize> {
     assigned.into_iter().flat_map(|(_, axes)| axes).collect()
 }
 
-/// The covariance of the columns of centered rows: products of all columns with all, by the kernel for
-/// rows.
+/// The covariance of the columns of centered rows: products of all columns with all, by the kernel
+/// for rows.
 fn covariance(rows: &[f32], dim: usize) -> Vec<f64> {
     let count = rows.len() / dim;
     let mut columns = vec![0.0; rows.len()];

@@ -34,8 +34,8 @@ impl Training {
     ///
     /// # Errors
     ///
-    /// When rows can't be cut as the settings say, there are no whole rows, or a value is NaN, infinite
-    /// or beyond 10^15; see [`TrainingError`].
+    /// When rows can't be cut as the settings say, there are no whole rows, or a value is NaN,
+    /// infinite or beyond 10^15; see [`TrainingError`].
     pub fn train(
         &self,
         rows: &[f32],
@@ -113,8 +113,8 @@ impl Training {
         Ok(Shape { dim, parts, centroids })
     }
 
-    /// A codebook for at most as many rows as centroids: each part of each row is a centroid, repeated
-    /// until there are enough.
+    /// A codebook for at most as many rows as centroids: each part of each row is a centroid,
+    /// repeated until there are enough.
     fn codebook_of_rows(&self, rows: &[f32], shape: Shape) -> Codebook {
         let width = shape.width();
         let mut values = Vec::with_capacity(shape.dim * shape.centroids);

@@ -90,8 +90,9 @@ impl<L: Lanes> Best<L> {
 
 /// The scales that are tried, as the quotient of the largest magnitude and the scale.
 ///
-/// A quotient below the largest code wastes codes, and one above it clips the largest magnitudes. How
-/// far either pays was measured on weights of a language model; with few codes clipping pays more.
+/// A quotient below the largest code wastes codes, and one above it clips the largest magnitudes.
+/// How far either pays was measured on weights of a language model; with few codes clipping pays
+/// more.
 struct ScaleCandidates {
     from: f32,
     step: f32,

@@ -4,7 +4,8 @@
 //! once to make its codes. Nothing has to be kept in between but what the file keeps.
 //!
 //! The same values give the same bytes on every machine: the algorithms are written once, over
-//! [`Lanes`] of eight values, and no vector version may round or sum differently from the scalar one.
+//! [`Lanes`] of eight values, and no vector version may round or sum differently from the scalar
+//! one.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -100,7 +101,8 @@ impl Recipe<'_> {
     ///
     /// # Panics
     ///
-    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row needs.
+    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row
+    /// needs.
     pub fn make_codes(&self, row: &[f32], scales: &[u8], shares: &[u8], codes: &mut [u8]) {
         self.check_lengths(row, scales, shares);
         self.check_codes(row, codes);
@@ -124,7 +126,8 @@ impl Recipe<'_> {
     ///
     /// # Panics
     ///
-    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row needs.
+    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row
+    /// needs.
     pub fn encode(
         &self,
         row: &[f32],

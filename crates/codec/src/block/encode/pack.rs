@@ -6,7 +6,8 @@ use crate::block::{BLOCK, Method};
 ///
 /// # Panics
 ///
-/// When `packed` has fewer than [`Method::block_bytes`], or with codes of eight bits another number.
+/// When `packed` has fewer than [`Method::block_bytes`], or with codes of eight bits another
+/// number.
 #[inline(always)]
 pub fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
     match method.bits() {

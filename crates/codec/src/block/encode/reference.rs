@@ -1,8 +1,8 @@
 //! What the reference tool does.
 //!
-//! All of it is f32 arithmetic in a fixed order, so that the bytes are the same. The codes come from
-//! the scale as it was before it was truncated to f16, which is why the second pass derives it again
-//! rather than reading what the first has stored.
+//! All of it is f32 arithmetic in a fixed order, so that the bytes are the same. The codes come
+//! from the scale as it was before it was truncated to f16, which is why the second pass derives it
+//! again rather than reading what the first has stored.
 
 use super::lanes::Lanes;
 use super::pack::pack;
@@ -160,7 +160,8 @@ fn encode_block<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], inverse: f32, pack
     pack(recipe.method, &L::truncate(rounded), packed);
 }
 
-/// Truncates the mantissa to that of f16; what would be subnormal is zero, what is too large infinity.
+/// Truncates the mantissa to that of f16; what would be subnormal is zero, what is too large
+/// infinity.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
 pub(super) fn truncate_to_f16(scale: f32) -> u16 {
