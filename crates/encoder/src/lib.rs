@@ -22,7 +22,8 @@ pub use settings::{Pooling, Precision, Settings, token_limit};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;
 
-/// Whether the processor has instructions that multiply bf16. Where it does not, [`Precision::Bf16`] computes in f32.
+/// Whether the processor has instructions that multiply bf16. Where it does not,
+/// [`Precision::Bf16`] computes in f32.
 pub fn has_bf16() -> bool {
     *kernels::BF16
 }

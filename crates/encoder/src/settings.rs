@@ -1,4 +1,4 @@
-//! What a user can wish for, and what the file says where nothing was wished.
+//! What a user can set, and what the model's files say where nothing was set.
 
 use weighbridge_format::{Container, Error};
 
@@ -8,8 +8,8 @@ pub enum Precision {
     /// Weights and activations as f32.
     #[default]
     F32,
-    /// Weights and activations rounded to bf16, sums in f32; on processors without such products, as
-    /// [`Precision::F32`].
+    /// Weights and activations rounded to bf16, sums in f32; on processors without such products,
+    /// as [`Precision::F32`].
     Bf16,
     /// Weights and activations rounded to integers, sums exact.
     Q8,
@@ -70,22 +70,22 @@ pub fn token_limit(container: &Container) -> Option<usize> {
     container.text("max_seq_length").and_then(|text| text.parse().ok())
 }
 
-/// What is done with the vectors of the tokens, and how many tokens there may be.
+/// The settings in use: the user's, or else the model's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ResolvedSettings {
     pub pooling: Pooling,
     pub normalize: bool,
     pub max_tokens: usize,
     pub dimensions: usize,
 }
 
-impl Outcome {
+impl ResolvedSettings {
     pub(crate) fn new(
         settings: &Settings,
         container: &Container,
         hidden: usize,
         positions: usize,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<ResolvedSettings, Error> {
         let pooling = match (settings.pooling, container.text("pooling")) {
             (Some(pooling), _) => pooling,
             (None, Some(name)) => Pooling::parse(name)?,
@@ -100,13 +100,13 @@ impl Outcome {
                 return Err(Error::refused(what, "true or false was expected"));
             }
         };
-        let own = token_limit(container);
-        if let (None, Some(text)) = (own, container.text("max_seq_length")) {
+        let model_limit = token_limit(container);
+        if let (None, Some(text)) = (model_limit, container.text("max_seq_length")) {
             let what = format!("metadata max_seq_length is \"{text}\"");
             return Err(Error::refused(what, "a number of tokens was expected"));
         }
         let max_tokens =
-            settings.max_tokens.or(own.filter(|n| *n <= positions)).unwrap_or(positions);
+            settings.max_tokens.or(model_limit.filter(|n| *n <= positions)).unwrap_or(positions);
         if max_tokens > positions {
             return Err(Error::refused(
                 format!("{max_tokens} tokens are more than the {positions} positions of the model"),
@@ -114,7 +114,8 @@ impl Outcome {
             ));
         }
         if max_tokens < 3 {
-            let what = format!("{max_tokens} tokens leave no room for text between the two marks");
+            let what =
+                format!("{max_tokens} tokens leave no room for text between [CLS] and [SEP]");
             return Err(Error::refused(what, "at least 3"));
         }
         let dimensions = settings.dimensions.unwrap_or(hidden);
@@ -122,6 +123,6 @@ impl Outcome {
             let what = format!("{dimensions} dimensions of vectors that have {hidden}");
             return Err(Error::refused(what, format!("from 1 to {hidden}")));
         }
-        Ok(Outcome { pooling, normalize, max_tokens, dimensions })
+        Ok(ResolvedSettings { pooling, normalize, max_tokens, dimensions })
     }
 }

@@ -10,9 +10,9 @@ impl Encoder {
         self.model.products()
     }
 
-    /// Takes texts through the model and shows the input of each matrix product to the observer: the
-    /// index of the product in [`Encoder::products`], and rows, one behind the other, of as many values
-    /// as its weights have columns. The batches are the same for any number of threads.
+    /// Takes texts through the model and shows the input of each matrix product to the observer:
+    /// the index of the product in [`Encoder::products`], and rows, one behind the other, of as
+    /// many values as its weights have columns. The batches are the same for any number of threads.
     ///
     /// # Errors
     ///
@@ -26,28 +26,28 @@ impl Encoder {
         texts: &[impl AsRef<str> + Sync],
         observer: &mut (dyn FnMut(usize, &[f32]) + Send),
     ) -> Result<(), Error> {
-        let mut odd = false;
+        let mut non_finite = false;
         let mut run = || {
-            let (ids, places) = self.tokens(texts);
+            let (ids, ranges) = self.tokenize(texts);
             let mut scratches = self.scratches(self.model.team_size(rayon::current_num_threads()));
-            let mut see = |product: usize, rows: &[f32]| {
-                odd |= rows.iter().any(|value| !value.is_finite());
+            let mut inspect = |product: usize, rows: &[f32]| {
+                non_finite |= rows.iter().any(|value| !value.is_finite());
                 observer(product, rows);
             };
-            for batch in batches(ids.len(), &places, 1) {
-                let (first, last) = (places[batch.start].start, places[batch.end - 1].end);
-                let places: Vec<_> =
-                    places[batch].iter().map(|p| p.start - first..p.end - first).collect();
-                self.model.run(&ids[first..last], &places, &mut scratches, Some(&mut see));
+            for batch in batches(ids.len(), &ranges, 1) {
+                let (first, last) = (ranges[batch.start].start, ranges[batch.end - 1].end);
+                let ranges: Vec<_> =
+                    ranges[batch].iter().map(|r| r.start - first..r.end - first).collect();
+                self.model.run(&ids[first..last], &ranges, &mut scratches, Some(&mut inspect));
             }
         };
         match &self.pool {
             Some(pool) => pool.install(run),
             None => run(),
         }
-        if odd {
-            let what = "the texts lead to values inside the model that are no numbers";
-            return Err(Error::refused(what, "`verify` finds weights that are no numbers"));
+        if non_finite {
+            let what = "the texts lead to values inside the model that are NaN or infinite";
+            return Err(Error::refused(what, "`verify` finds weights that are NaN or infinite"));
         }
         Ok(())
     }
