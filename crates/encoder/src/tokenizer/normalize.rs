@@ -23,12 +23,12 @@ impl Casing {
     pub const CASED: Casing = Casing { lower_case: false, strip_accents: false, ..Self::UNCASED };
 }
 
-/// Takes characters and hands over what becomes of them.
+/// Takes characters and hands over the normalized ones.
 #[derive(Debug)]
 pub(super) struct Normalizer {
     casing: Casing,
-    /// Characters that are ordered by their class before they go on. Marks that go anyway are not
-    /// put in: their going does not change the others' order.
+    /// Characters that are ordered by their combining class before they are handed over. Marks that
+    /// are stripped anyway are not put in: that does not change the order of the others.
     waiting: Vec<(u8, char)>,
 }
 
@@ -37,7 +37,8 @@ impl Normalizer {
         Normalizer { casing, waiting: Vec::new() }
     }
 
-    pub(super) fn whole(&mut self, text: &str, out: &mut impl FnMut(char)) {
+    /// Normalizes a text.
+    pub(super) fn normalize(&mut self, text: &str, out: &mut impl FnMut(char)) {
         text.chars().for_each(|c| self.push(c, out));
         self.finish(out);
     }
@@ -87,7 +88,7 @@ impl Normalizer {
                 }
                 return;
             }
-            match unicode::class_of_other(part) {
+            match unicode::combining_class_of_non_mark(part) {
                 0 => {
                     self.finish(out);
                     self.in_case(part, out);
@@ -112,7 +113,7 @@ mod tests {
 
     fn normal(casing: Casing, text: &str) -> String {
         let mut out = String::new();
-        Normalizer::new(casing).whole(text, &mut |c| out.push(c));
+        Normalizer::new(casing).normalize(text, &mut |c| out.push(c));
         out
     }
 
