@@ -1,4 +1,4 @@
-//! Files that are no tokenizers, and texts that are no texts: errors that say why, no panic, and no
+//! Files that are not tokenizers, and texts that are not texts: errors that say why, no panic, and no
 //! more memory or time than their size.
 
 use super::samples::{added_tokens, file, vocabulary};
