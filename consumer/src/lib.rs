@@ -2,6 +2,7 @@
 //! numbers.
 //!
 //! ```text
+//! #toy
 //! w 2x2 1 2 3 4
 //! b 2 0.5 -1
 //! ```
@@ -10,9 +11,7 @@ use weighbridge::codec::DType;
 use weighbridge::formats::Stop;
 use weighbridge::model::{FilePlan, Holds, Piece, Report, fit};
 use weighbridge::wire::{Rule, Severity};
-use weighbridge::{
-    Container, Error, Findings, Format, FormatInfo, Input, Options, Plan, Tensor,
-};
+use weighbridge::{Container, Error, Findings, Format, FormatInfo, Input, Options, Plan, Tensor};
 
 const NUMBERS: Rule =
     Rule { id: "TOY-01", severity: Severity::Error, title: "a line is not a tensor" };
@@ -23,6 +22,7 @@ const INFO: FormatInfo = {
     let mut info = FormatInfo::new("toy", "toy text");
     info.summary = "a line for each tensor";
     info.extensions = &["toy"];
+    info.magic = b"#toy\n";
     info.open_ended = true;
     info.holds = holds;
     info.rules = &[NUMBERS];
@@ -40,8 +40,8 @@ pub static TOY: Format = {
 fn read(input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop> {
     let text = String::from_utf8_lossy(input.source.bytes());
     let mut builder = Container::builder();
-    let mut start = 0;
-    for line in text.lines() {
+    let mut start = INFO.magic.len() as u64;
+    for line in text.lines().skip(1) {
         let end = start + line.len() as u64;
         let bad = || NUMBERS.at(start..end).field(format!("line {line:?}"));
         let mut words = line.split_whitespace();
@@ -61,6 +61,7 @@ fn read(input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop>
 fn lay_out(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan, Error> {
     let mut report = Report::new();
     let mut file = FilePlan::default();
+    file.push(Piece::Bytes(info.magic.to_vec()));
     for placement in fit(container, &info.holds, &mut report)? {
         file.push(Piece::Bytes(line(&container.tensors[placement.tensor]).into_bytes()));
     }

@@ -25,7 +25,7 @@ fn words() -> Container {
 #[test]
 fn a_format_of_ones_own() {
     let formats = Formats::builtin().with(&TOY);
-    let input = Input::from_bytes("x.toy", b"w 2x2 1 2 3 4\nb 2 0.5 -1\n".to_vec());
+    let input = Input::from_bytes("x.toy", b"#toy\nw 2x2 1 2 3 4\nb 2 0.5 -1\n".to_vec());
     assert_eq!(formats.detect(&input).unwrap().info().id, "toy");
     let container = formats.open(&input, &Options::default()).unwrap();
     assert_eq!(container.tensors[0].shape, [2, 2]);
@@ -41,11 +41,11 @@ fn a_format_of_ones_own() {
     assert_eq!(back.to_bytes().unwrap(), input.source.bytes());
 
     // Its rules are findings like others.
-    let broken = Input::from_bytes("x.toy", b"w 2 1 2\nb two 0\n".to_vec());
+    let broken = Input::from_bytes("x.toy", b"#toy\nw 2 1 2\nb two 0\n".to_vec());
     match formats.open(&broken, &Options::default()) {
         Err(Error::Malformed { file, finding }) => {
             assert_eq!((file.as_str(), finding.rule), ("x.toy", "TOY-01"));
-            assert_eq!((finding.start, finding.end), (8, 15));
+            assert_eq!((finding.start, finding.end), (13, 20));
         }
         other => panic!("{other:?}"),
     }

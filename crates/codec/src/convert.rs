@@ -1,4 +1,4 @@
-//! Whole blocks from one element type to another.
+//! Whole slices from one element type to another.
 
 use crate::element::{Scalar, read, write};
 use crate::{Class, DType};
@@ -7,6 +7,11 @@ use half::{bf16, f16};
 
 /// Converts `count` elements, rounding to nearest even where the target is narrower.
 /// `out` is replaced; it is as long as the target type needs.
+///
+/// # Panics
+///
+/// May panic when `bytes` holds fewer than `count` elements; where it does not, `out` holds any
+/// values in their place.
 pub fn convert(from: DType, to: DType, bytes: &[u8], count: usize, out: &mut Vec<u8>) {
     out.clear();
     let size = to.byte_len(count as u64).and_then(|n| usize::try_from(n).ok());
@@ -33,6 +38,7 @@ pub fn convert(from: DType, to: DType, bytes: &[u8], count: usize, out: &mut Vec
     }
 }
 
+/// Stores f32 as a type of 16 bits.
 fn narrow_f32(bytes: &[u8], out: &mut [u8], narrow: impl Fn(f32) -> u16) {
     for (slot, raw) in out.chunks_exact_mut(2).zip(bytes.chunks_exact(4)) {
         let value = f32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]);
@@ -41,6 +47,11 @@ fn narrow_f32(bytes: &[u8], out: &mut [u8], narrow: impl Fn(f32) -> u16) {
 }
 
 /// Elements from `start` on as f32, as many as `out` takes; 64-bit types are rounded.
+///
+/// # Panics
+///
+/// May panic when `bytes` ends before the last of them; where it does not, `out` holds any values
+/// in their place.
 #[allow(clippy::cast_possible_truncation)]
 pub fn to_f32(from: DType, bytes: &[u8], start: usize, out: &mut [f32]) {
     match from {
@@ -77,21 +88,23 @@ pub fn to_f32(from: DType, bytes: &[u8], start: usize, out: &mut [f32]) {
     }
 }
 
-/// How a block changes when it is stored as another type.
+/// How much values change when they are stored as another type.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// Values that are not the same afterwards.
+    /// How many values are not the same afterwards.
     pub changed: u64,
-    /// The largest absolute difference among them; infinite when a number became none.
+    /// The largest absolute difference among them; infinite when a number became NaN or infinity.
     pub largest: f64,
 }
 
 impl Change {
+    /// Includes the changes of other values, such as those of another part of a tensor.
     pub fn add(&mut self, other: Change) {
         self.changed += other.changed;
         self.largest = self.largest.max(other.largest);
     }
 
+    /// Includes one value that changed.
     pub fn note(&mut self, before: f64, after: f64) {
         self.changed += 1;
         let difference = (before - after).abs();
@@ -101,6 +114,11 @@ impl Change {
 }
 
 /// Measures what storing `count` elements as `to` would change, without storing them.
+///
+/// # Panics
+///
+/// May panic when `bytes` holds fewer than `count` elements; where it does not, those that are
+/// missing are not measured.
 pub fn measure(from: DType, to: DType, bytes: &[u8], count: usize) -> Change {
     let mut change = Change::default();
     if from == to || from.wider().contains(&to) {

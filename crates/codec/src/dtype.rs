@@ -3,12 +3,17 @@
 /// What kind of value an element type holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
+    /// Floating-point numbers of any width.
     Float,
+    /// Integers with a sign, in two's complement.
     Signed,
+    /// Integers without a sign, and sets of flags.
     Unsigned,
+    /// True or false.
     Bool,
     /// Values of {-1, 0, +1} (T2) or {-1, +1} (T1).
     Ternary,
+    /// A real and an imaginary part.
     Complex,
 }
 
@@ -32,6 +37,7 @@ macro_rules! dtypes {
                 match self { $(DType::$variant => $bits,)* }
             }
 
+            /// The kind of values that the type holds.
             pub const fn class(self) -> Class {
                 match self { $(DType::$variant => Class::$class,)* }
             }
@@ -89,16 +95,17 @@ impl DType {
         }
     }
 
+    /// Whether values are floating-point numbers; complex ones are not.
     pub const fn is_float(self) -> bool {
         matches!(self.class(), Class::Float)
     }
 
-    /// Whole numbers of any kind: what a scale can be applied to.
+    /// Whether values are integers of any kind, which a quantization scale can be applied to.
     pub const fn is_integer(self) -> bool {
         matches!(self.class(), Class::Signed | Class::Unsigned | Class::Ternary)
     }
 
-    /// Narrower than a byte.
+    /// Whether elements are narrower than a byte and share bytes with their neighbours.
     pub const fn is_packed(self) -> bool {
         self.bits() < 8
     }

@@ -6,9 +6,13 @@ use half::{bf16, f16};
 /// One value of any element type, exactly.
 #[derive(Clone, Copy, Debug)]
 pub enum Scalar {
+    /// A value of a signed or ternary type.
     Int(i64),
+    /// A value of an unsigned type, a bool (0 or 1), or eight flags.
     UInt(u64),
+    /// A value of a float type of any width.
     Float(f64),
+    /// The real and the imaginary part.
     Complex(f32, f32),
 }
 
@@ -66,7 +70,11 @@ fn float_to_i128(v: f64) -> i128 {
     v as i128
 }
 
-/// Element `index`, whose bytes must be there.
+/// The value of element `index`.
+///
+/// # Panics
+///
+/// When `bytes` ends before that element does.
 pub fn read(dtype: DType, bytes: &[u8], index: usize) -> Scalar {
     macro_rules! le {
         ($t:ty) => {{
@@ -123,6 +131,10 @@ pub fn read(dtype: DType, bytes: &[u8], index: usize) -> Scalar {
 
 /// Stores a value as element `index`, rounded to nearest even and saturated where it must be.
 /// Packed types need a buffer that was zero before.
+///
+/// # Panics
+///
+/// When `bytes` ends before that element does.
 #[allow(clippy::cast_possible_truncation)]
 pub fn write(dtype: DType, bytes: &mut [u8], index: usize, value: Scalar) {
     macro_rules! le {
@@ -198,6 +210,7 @@ fn packed(bytes: &[u8], index: usize, width: usize) -> u8 {
     (word & ((1 << width) - 1)).to_le_bytes()[0]
 }
 
+/// Stores code `index` of a stream of `width`-bit codes, whose bits must be zero.
 fn set_packed(bytes: &mut [u8], index: usize, width: usize, code: u8) {
     let bit = index * width;
     let word = (u16::from(code) & ((1 << width) - 1)) << (bit % 8);

@@ -1,16 +1,20 @@
-//! Whole tensors as integers of 8 or 4 bits, with one scale for all.
+//! Whole tensors as integers of 8 or 4 bits, with one scale and one zero point for all.
 //!
-//! The value of a code is `scale * (code - zero)`. Weights have codes on both sides of zero, as far
-//! down as up, and `zero` is 0. Activations lie anywhere: the codes span the range that they have.
+//! The value of a code is `scale * (code - zero)`, where `zero` is the zero point. Weights have
+//! codes on both sides of zero, as far down as up, and `zero` is 0. Activations lie anywhere: the
+//! codes span the range that they have.
 
-/// Bits of a code.
+/// How wide a code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
+    /// A byte.
     Int8,
+    /// Half a byte: two codes are packed into one.
     Int4,
 }
 
 impl Width {
+    /// Bits of a code.
     pub const fn bits(self) -> u32 {
         match self {
             Width::Int8 => 8,
@@ -34,11 +38,15 @@ impl Width {
     }
 }
 
-/// How codes and values belong together.
+/// How values are quantized to codes, and codes decoded to values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mapping {
+    /// The width of a code.
     pub width: Width,
+    /// The difference between the values of two neighbouring codes.
     pub scale: f32,
+    /// The zero point: the code that stands for 0. A whole number, which may lie outside of the
+    /// codes' range.
     pub zero: f32,
     /// The smallest code in use; weights leave out the most negative.
     lowest: f32,
@@ -68,8 +76,9 @@ impl Mapping {
         let lowest = -width.largest_code() - 1.0;
         let steps = 2f64.powi(width.bits().cast_signed()) - 1.0;
         let range = (f64::from(high) - f64::from(low)) / steps;
-        // A zero beyond 2^24 would be no integer any more. So the steps of values that are all (but)
-        // the same are as small as allows for that, which is as small as those of f32 there.
+        // A zero point beyond 2^24 would not be an integer any more. So the steps of values that
+        // are all (but) the same are as small as allows for that, which is as small as those of f32
+        // there.
         let farthest = f64::from(low.abs().max(high.abs()));
         let scale = range.max(farthest * 2f64.powi(-23)) as f32;
         let scale = if scale > 0.0 { scale.max(f32::MIN_POSITIVE) } else { 1.0 };
@@ -80,7 +89,9 @@ impl Mapping {
     /// Makes the codes of values: bytes, or two a byte with the first in the low half. Of an odd
     /// number of them the last half stays zero; so parts of a tensor should be even.
     ///
-    /// Panics when `codes` has not the length that the values need.
+    /// # Panics
+    ///
+    /// When `codes` does not have the length that the values need, see [`Width::byte_len`].
     pub fn encode(&self, values: &[f32], codes: &mut [u8]) {
         assert_eq!(codes.len(), self.width.byte_len(values.len()), "length of the codes");
         match self.width {
@@ -122,13 +133,13 @@ fn clamp(value: f32, (low, high): (f32, f32)) -> f32 {
     value.max(low).min(high)
 }
 
-/// The largest magnitude among values that are clamped to bounds.
+/// The largest absolute value among values that are clamped to bounds.
 pub fn largest_magnitude(values: &[f32], clip: (f32, f32)) -> f32 {
     values.iter().fold(0.0, |largest, &value| clamp(value, clip).abs().max(largest))
 }
 
-/// How often magnitudes occur, and what they add up to. Parts of a tensor are counted one by one and
-/// added up.
+/// A histogram of absolute values, which the best scale for weights is found with. Parts of a
+/// tensor are counted one by one, then merged.
 #[derive(Clone, Debug)]
 pub struct Magnitudes {
     largest: f32,
@@ -137,18 +148,18 @@ pub struct Magnitudes {
 }
 
 impl Magnitudes {
-    /// None yet, and none will be larger than this.
+    /// An empty histogram for values whose magnitude is at most `largest`.
     pub fn up_to(largest: f32) -> Magnitudes {
         let bins_per_unit = f64::from(BINS) / f64::from(largest);
         Magnitudes { largest, bins_per_unit, bins: vec![(0.0, 0.0); usize::from(BINS)] }
     }
 
-    /// Counts values, clamped to bounds.
+    /// Counts values, after clamping them to bounds.
     pub fn add(&mut self, values: &[f32], clip: (f32, f32)) {
         values.iter().for_each(|&value| self.count(clamp(value, clip).abs()));
     }
 
-    /// Adds what was counted elsewhere, up to the same largest one.
+    /// Adds what another histogram with the same `largest` has counted.
     pub fn merge(&mut self, other: &Magnitudes) {
         for ((count, sum), (other_count, other_sum)) in self.bins.iter_mut().zip(&other.bins) {
             *count += other_count;
@@ -242,7 +253,7 @@ mod tests {
         errors.map(|e| e * e).sum()
     }
 
-    /// Bell curves (twelve digits of a generator), with a few values far away.
+    /// About normally distributed (sums of twelve uniform numbers), with a few values far away.
     fn sample(count: u32, far: f32) -> Vec<f32> {
         let mut state = 1u32;
         let mut next = || {
@@ -281,7 +292,7 @@ mod tests {
                 let values = [size, -size, size / 7.0, 0.0, -0.0];
                 let mapping = for_weights(width, ANY, &values);
                 assert!(mapping.scale.is_normal(), "{size}");
-                // Nothing is to be seen of what is smaller than any scale.
+                // What is smaller than any scale is rounded to zero.
                 let slack = 1e-6 * size + f32::MIN_POSITIVE;
                 for (&value, code) in values.iter().zip(codes(&mapping, &values)) {
                     let difference = (f64::from(value) - f64::from(mapping.value(code))).abs();
@@ -319,8 +330,8 @@ mod tests {
                 let values: Vec<f32> = (0..count).map(value).collect();
                 let found = codes(&mapping, &values);
                 let used = (found.iter().min().copied(), found[..1001].iter().max().copied());
-                let whole = (i8::try_from(-half).ok(), i8::try_from(half - 1).ok());
-                assert_eq!(used, whole, "{width:?} {low} {high}");
+                let full_range = (i8::try_from(-half).ok(), i8::try_from(half - 1).ok());
+                assert_eq!(used, full_range, "{width:?} {low} {high}");
                 for (value, code) in values.into_iter().zip(found) {
                     // The zero is rounded too, which can push an end out by half a step.
                     let difference = (value - mapping.value(code)).abs();
@@ -354,12 +365,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_does_no_harm() {
+    fn nan_and_infinity_do_no_harm() {
         for width in BOTH {
-            for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-                let values = [odd, 1.0, odd];
+            for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let values = [value, 1.0, value];
                 codes(&for_weights(width, ANY, &values), &values);
-                codes(&Mapping::for_activations(width, (odd, 1.0)), &values);
+                codes(&Mapping::for_activations(width, (value, 1.0)), &values);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! * [`DType`]: every element type that any of the formats knows, with its width and its kind.
 //! * [`Scalar`]: one value, wide enough to hold any of them exactly.
 //! * [`element`]: reading and writing single values of a type.
-//! * [`convert`]: whole blocks from one type to another, and the exactness of doing so.
+//! * [`convert`]: whole slices from one type to another, and how much that changes the values.
 //! * [`minifloat`]: floats of eight bits and fewer.
 //! * [`scan`]: looking for NaN and infinity.
 //! * [`block`]: block quantization, the methods of MCF.
@@ -11,6 +11,7 @@
 //! * [`integer`]: whole tensors as integers with one scale.
 //! * [`product`]: product quantization, the codes of word embeddings.
 
+#![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
 #[allow(unsafe_code)]

@@ -38,7 +38,7 @@ fn shape(dtype: DType) -> Option<Shape> {
     Some(Shape { exponent_bits, mantissa_bits, bias, specials })
 }
 
-/// The value of a code; `None` for types that are no small floats.
+/// The value of a code; `None` for types that are not floats of eight bits or fewer.
 pub fn decode(dtype: DType, code: u8) -> Option<f64> {
     if dtype == DType::F8E8M0 {
         return Some(if code == 0xFF { f64::NAN } else { 2f64.powi(i32::from(code) - 127) });
@@ -71,7 +71,7 @@ pub fn decode(dtype: DType, code: u8) -> Option<f64> {
 /// The code nearest to a value, ties to even; NaN stays NaN where the type has one.
 ///
 /// Beyond the largest value: infinity where the type has it, NaN for the types with only NaN,
-/// else the largest value.
+/// else the largest value. `None` for types that are not floats of eight bits or fewer.
 pub fn encode(dtype: DType, value: f64) -> Option<u8> {
     if dtype == DType::F8E8M0 {
         return Some(encode_power_of_two(value));

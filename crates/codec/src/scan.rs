@@ -3,17 +3,21 @@
 use crate::element::read;
 use crate::{Class, DType};
 
-/// Index of the first NaN or infinity among `count` elements.
+/// Index of the first NaN or infinity among `count` elements; `None` for types that have neither.
+///
+/// # Panics
+///
+/// May panic when `bytes` holds fewer than `count` elements of a float or complex type.
 pub fn first_non_finite(dtype: DType, bytes: &[u8], count: usize) -> Option<usize> {
     if dtype.class() != Class::Float && dtype.class() != Class::Complex {
         return None;
     }
-    // Whole blocks are tested for having one, which vectorises; only such a block is searched.
+    // Blocks are tested for having one, which vectorises; only a block that has one is searched.
     let block = 1024;
     let suspicious = |raw: &[u8]| match dtype {
         DType::F32 | DType::C64 => any_f32_special(raw),
-        DType::F16 => any_u16_masked(raw, 0x7C00),
-        DType::BF16 => any_u16_masked(raw, 0x7F80),
+        DType::F16 => any_u16_special(raw, 0x7C00),
+        DType::BF16 => any_u16_special(raw, 0x7F80),
         _ => true,
     };
     let mut start = 0;
@@ -35,10 +39,11 @@ pub fn first_non_finite(dtype: DType, bytes: &[u8], count: usize) -> Option<usiz
     None
 }
 
+/// Whether one of some f32 is NaN or infinite.
 fn any_f32_special(raw: &[u8]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor was just asked.
+        // SAFETY: the processor has AVX2.
         return unsafe { any_f32_special_avx2(raw) };
     }
     any_f32_special_plain(raw)
@@ -50,21 +55,22 @@ fn any_f32_special_avx2(raw: &[u8]) -> bool {
     any_f32_special_plain(raw)
 }
 
-/// One added to an exponent of all ones carries into the sign bit, and to no other: the sums of a
-/// block are or-ed together and looked at once.
+/// Adding one to the exponent overflows into the sign bit for NaN and infinity (all ones), and for
+/// no other value: the sums of a block are or-ed together and tested once.
 #[inline(always)]
 fn any_f32_special_plain(raw: &[u8]) -> bool {
-    let carry = |b: &[u8]| {
+    let incremented_exponent = |b: &[u8]| {
         let bits = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         (bits & 0x7F80_0000) + 0x0080_0000
     };
-    raw.chunks_exact(4).fold(0, |all, b| all | carry(b)) >> 31 != 0
+    raw.chunks_exact(4).fold(0, |all, b| all | incremented_exponent(b)) >> 31 != 0
 }
 
-fn any_u16_masked(raw: &[u8], mask: u16) -> bool {
-    let lowest = mask & mask.wrapping_neg();
-    let carry = |b: &[u8]| (u16::from_le_bytes([b[0], b[1]]) & mask) + lowest;
-    raw.chunks_exact(2).fold(0, |all, b| all | carry(b)) >> 15 != 0
+/// The same for floats of 16 bits with this mask of the exponent.
+fn any_u16_special(raw: &[u8], exponent_mask: u16) -> bool {
+    let one = exponent_mask & exponent_mask.wrapping_neg();
+    let incremented_exponent = |b: &[u8]| (u16::from_le_bytes([b[0], b[1]]) & exponent_mask) + one;
+    raw.chunks_exact(2).fold(0, |all, b| all | incremented_exponent(b)) >> 15 != 0
 }
 
 /// Index of the first byte that is not zero.

@@ -3,7 +3,7 @@
 mod observe;
 
 use crate::bert::{Bert, Config, Scratch};
-use crate::settings::{Outcome, Pooling, Settings};
+use crate::settings::{Pooling, ResolvedSettings, Settings};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -16,16 +16,17 @@ use weighbridge_format::{Advice, Container, Error, Formats, Input, Listing, Opti
 /// enough that what is between the products stays in the caches.
 const BATCH_TOKENS: usize = 128;
 
-/// With fewer tokens a thread than this, threads share the products instead of the texts.
+/// With fewer tokens a thread than this, threads divide up the columns of each product instead of
+/// the texts.
 const FEW_TOKENS: usize = 24;
 
-/// More only take memory and time.
+/// The most threads that can be asked for; more only take memory and time.
 const MOST_THREADS: usize = 1024;
 
-/// Texts that one thread makes tokens of at a time.
-const TEXTS: usize = 32;
+/// Texts that one thread tokenizes at a time.
+const TEXTS_PER_TASK: usize = 32;
 
-/// Text to vectors.
+/// A model with its tokenizer, ready to embed texts: to make a vector of each.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), weighbridge_encoder::Error> {
@@ -39,23 +40,40 @@ const TEXTS: usize = 32;
 pub struct Encoder {
     model: Bert,
     tokenizer: Tokenizer,
-    outcome: Outcome,
-    /// Of its own, when a number of threads was asked for.
+    settings: ResolvedSettings,
+    /// A pool of its own, when a number of threads was asked for.
     pool: Option<ThreadPool>,
+    /// Memory of earlier batches, to be used again.
     spare: Mutex<Vec<Scratch>>,
 }
 
 impl Encoder {
-    /// A model in a file or directory of any format, with its own settings.
+    /// Opens a model in a file or directory of any format, with the model's own settings.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be read, or is not a model that can be used, see [`Encoder::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Encoder, Error> {
         Encoder::open_with(path, &Settings::default())
     }
 
+    /// Opens a model in a file or directory of any format.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be read, or model or settings can't be used, see [`Encoder::new`].
     pub fn open_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Encoder, Error> {
         let input = Input::open(path.as_ref())?;
         Encoder::new(&Formats::builtin().open(&input, &Options::default())?, settings)
     }
 
+    /// Loads the weights and the tokenizer of a model that is open.
+    ///
+    /// # Errors
+    ///
+    /// When the model is not a BERT, or lacks tensors, metadata or a vocabulary; when its weights
+    /// are NaN or infinite; or when the settings ask for what the model can't do, such as more
+    /// tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
         crate::family::check(container)?;
         let pool = match settings.threads {
@@ -87,41 +105,60 @@ impl Encoder {
             Some(pool) => pool.install(load),
             None => load(),
         }?;
-        let Config { hidden, positions, words, .. } = model.config;
-        if tokenizer.len() > words {
-            let what =
-                format!("the vocabulary has {} tokens, and {words} have a vector", tokenizer.len());
+        let Config { hidden, positions, vocabulary_size, .. } = model.config;
+        if tokenizer.len() > vocabulary_size {
+            let what = format!(
+                "the vocabulary has {} tokens, and {vocabulary_size} have a vector",
+                tokenizer.len()
+            );
             return Err(Error::refused(what, "vocabulary and weights are of different models"));
         }
-        let outcome = Outcome::new(settings, container, hidden, positions)?;
-        Ok(Encoder { model, tokenizer, outcome, pool, spare: Mutex::default() })
+        let settings = ResolvedSettings::new(settings, container, hidden, positions)?;
+        Ok(Encoder { model, tokenizer, settings, pool, spare: Mutex::default() })
     }
 
-    /// How many values a vector has.
+    /// How many values the vector of a text has.
     pub fn dimensions(&self) -> usize {
-        self.outcome.dimensions
+        self.settings.dimensions
     }
 
-    /// How many tokens of a text count, its two marks included.
+    /// How many tokens of a text are used, `[CLS]` and `[SEP]` included; longer texts are cut off.
     pub fn max_tokens(&self) -> usize {
-        self.outcome.max_tokens
+        self.settings.max_tokens
     }
 
+    /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
 
     /// The vector of each text, in their order. What else is among the texts makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// When a vector has a value that is NaN or infinite, which comes of broken weights.
+    ///
+    /// # Panics
+    ///
+    /// When the operating system can't start a thread.
     pub fn embed(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<Vec<f32>>, Error> {
         let vectors = self.embed_flat(texts)?;
         Ok(vectors.chunks_exact(self.dimensions()).map(<[f32]>::to_vec).collect())
     }
 
-    /// The same, one vector behind the other.
+    /// Like [`Encoder::embed`], with one vector behind the other.
+    ///
+    /// # Errors
+    ///
+    /// When a vector has a value that is NaN or infinite, which comes of broken weights.
+    ///
+    /// # Panics
+    ///
+    /// When the operating system can't start a thread.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
         let run = || {
-            let (ids, places) = self.tokens(texts);
-            self.embed_tokens(&ids, &places)
+            let (ids, ranges) = self.tokenize(texts);
+            self.embed_tokens(&ids, &ranges)
         };
         let vectors = match &self.pool {
             Some(pool) => pool.install(run),
@@ -131,7 +168,7 @@ impl Encoder {
             None => Ok(vectors),
             Some(at) => Err(Error::refused(
                 format!(
-                    "text {} has a vector with a NaN or an infinity in it",
+                    "text {} has a vector with a value that is NaN or infinite",
                     at / self.dimensions() + 1
                 ),
                 Advice::See(Listing::Findings),
@@ -139,32 +176,32 @@ impl Encoder {
         }
     }
 
-    /// The tokens of all texts, one text behind the other, and where each is.
-    fn tokens(&self, texts: &[impl AsRef<str> + Sync]) -> (Vec<u32>, Vec<Range<usize>>) {
-        let some = |texts: &[_]| {
+    /// The tokens of all texts, one text behind the other, and the range of each text.
+    fn tokenize(&self, texts: &[impl AsRef<str> + Sync]) -> (Vec<u32>, Vec<Range<usize>>) {
+        let tokenize_some = |texts: &[_]| {
             let (mut ids, mut ends) = (Vec::new(), Vec::with_capacity(texts.len()));
             for text in texts {
                 let text: &str = AsRef::as_ref(text);
-                self.tokenizer.encode_into(text, self.outcome.max_tokens, &mut ids);
+                self.tokenizer.encode_into(text, self.settings.max_tokens, &mut ids);
                 ends.push(ids.len());
             }
             (ids, ends)
         };
-        let parts: Vec<_> = if texts.len() <= TEXTS {
-            vec![some(texts)]
+        let chunks: Vec<_> = if texts.len() <= TEXTS_PER_TASK {
+            vec![tokenize_some(texts)]
         } else {
-            texts.par_chunks(TEXTS).map(some).collect()
+            texts.par_chunks(TEXTS_PER_TASK).map(tokenize_some).collect()
         };
-        let (mut ids, mut places) = (Vec::new(), Vec::with_capacity(texts.len()));
-        for (part, ends) in parts {
+        let (mut ids, mut ranges) = (Vec::new(), Vec::with_capacity(texts.len()));
+        for (chunk, ends) in chunks {
             let first = ids.len();
             for end in ends {
-                let start = places.last().map_or(0, |place: &Range<usize>| place.end);
-                places.push(start..first + end);
+                let start = ranges.last().map_or(0, |range: &Range<usize>| range.end);
+                ranges.push(start..first + end);
             }
-            ids.extend(part);
+            ids.extend(chunk);
         }
-        (ids, places)
+        (ids, ranges)
     }
 
     fn embed_tokens(&self, ids: &[u32], texts: &[Range<usize>]) -> Vec<f32> {
@@ -172,18 +209,18 @@ impl Encoder {
         let mut vectors = vec![0.0; texts.len() * dimensions];
         let threads = rayon::current_num_threads();
         let batches = batches(ids.len(), texts, threads);
-        // With too few batches for all threads, these share the work inside each.
+        // With too few batches for all threads, these divide up the work inside each.
         let team = if batches.len() < threads { self.model.team_size(threads) } else { 1 };
         let mut work = Vec::new();
         let mut rest = &mut vectors[..];
         for batch in batches {
-            let (own, more) = rest.split_at_mut(batch.len() * dimensions);
-            work.push((&texts[batch], own));
-            rest = more;
+            let (out, remaining) = rest.split_at_mut(batch.len() * dimensions);
+            work.push((&texts[batch], out));
+            rest = remaining;
         }
         let run = |(texts, vectors): (&[Range<usize>], &mut [f32])| {
             let mut scratches = self.scratches(team);
-            self.batch(ids, texts, &mut scratches, vectors);
+            self.embed_batch(ids, texts, &mut scratches, vectors);
             if let Ok(mut spare) = self.spare.lock() {
                 spare.append(&mut scratches);
             }
@@ -195,7 +232,7 @@ impl Encoder {
         vectors
     }
 
-    /// Memory for so many threads, used again where there is some.
+    /// Memory for `count` threads: that of earlier batches where there is some.
     fn scratches(&self, count: usize) -> Vec<Scratch> {
         let mut scratches = match self.spare.lock() {
             Ok(mut spare) => {
@@ -208,7 +245,8 @@ impl Encoder {
         scratches
     }
 
-    fn batch(
+    /// Runs the model on texts, and makes a vector of the vectors of each text's tokens.
+    fn embed_batch(
         &self,
         ids: &[u32],
         texts: &[Range<usize>],
@@ -216,14 +254,14 @@ impl Encoder {
         vectors: &mut [f32],
     ) {
         let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return };
-        let places: Vec<_> =
+        let ranges: Vec<_> =
             texts.iter().map(|t| t.start - first.start..t.end - first.start).collect();
-        self.model.run(&ids[first.start..last.end], &places, scratches, None);
+        self.model.run(&ids[first.start..last.end], &ranges, scratches, None);
         let hidden = self.model.config.hidden;
-        for (place, vector) in places.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
-            let rows = &scratches[0].hidden[place.start * hidden..place.end * hidden];
-            pool(rows, hidden, self.outcome.pooling, vector);
-            if self.outcome.normalize {
+        for (range, vector) in ranges.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
+            let rows = &scratches[0].hidden[range.start * hidden..range.end * hidden];
+            pool(rows, hidden, self.settings.pooling, vector);
+            if self.settings.normalize {
                 let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
                 let by = 1.0 / norm.max(1e-12);
                 vector.iter_mut().for_each(|x| *x *= by);
@@ -232,7 +270,7 @@ impl Encoder {
     }
 }
 
-/// Texts that go through the model together, as equal parts as whole texts allow.
+/// Texts that go through the model together, in batches of about the same number of tokens.
 fn batches(tokens: usize, texts: &[Range<usize>], threads: usize) -> Vec<Range<usize>> {
     let share = tokens.div_ceil(threads);
     let size = if share < FEW_TOKENS { BATCH_TOKENS } else { share.min(BATCH_TOKENS) };
@@ -251,7 +289,7 @@ fn batches(tokens: usize, texts: &[Range<usize>], threads: usize) -> Vec<Range<u
     batches
 }
 
-/// One vector of several; as many of its first values as there is room for.
+/// Pools the vectors of tokens into one; as many of its first values as there is room for.
 fn pool(rows: &[f32], width: usize, pooling: Pooling, vector: &mut [f32]) {
     let rows = rows.chunks_exact(width);
     #[allow(clippy::cast_precision_loss)]

@@ -1,9 +1,11 @@
-//! Text to vectors with the weights of a file.
+//! Text embeddings: text to vectors, with the weights of a model in a file.
 //!
 //! * [`Encoder`]: opens a model and embeds texts.
 //! * [`tokenizer`]: text to tokens, as the model's own tokenizer does it.
 //! * `bert`: tokens to vectors.
 //! * `kernels`: the arithmetic, for each kind of processor.
+
+#![warn(missing_docs)]
 
 mod bert;
 mod encoder;
@@ -20,7 +22,8 @@ pub use settings::{Pooling, Precision, Settings, token_limit};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;
 
-/// Whether the processor multiplies bf16. Where it does not, [`Precision::Bf16`] computes in f32.
+/// Whether the processor has instructions that multiply bf16. Where it does not,
+/// [`Precision::Bf16`] computes in f32.
 pub fn has_bf16() -> bool {
     *kernels::BF16
 }

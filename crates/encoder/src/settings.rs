@@ -1,33 +1,39 @@
-//! What a user can wish for, and what the file says where nothing was wished.
+//! What a user can set, and what the model's files say where nothing was set.
 
 use weighbridge_format::{Advice, Container, Error};
 
-/// How the products are computed.
+/// The precision of the matrix products, which is most of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
     /// Weights and activations as f32.
     #[default]
     F32,
-    /// Both rounded to bf16, sums in f32; for processors that have such products.
+    /// Weights and activations rounded to bf16, sums in f32; on processors without such products,
+    /// as [`Precision::F32`].
     Bf16,
-    /// Both rounded to integers, sums exact.
+    /// Weights and activations rounded to integers, sums exact.
     Q8,
 }
 
-/// How the vectors of a text's tokens become one.
+/// How the vectors of a text's tokens become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
+    /// The mean of the vectors.
     Mean,
-    /// The vector of the first token.
+    /// The vector of the first token, `[CLS]`.
     Cls,
     /// The largest value of each column.
     Max,
-    /// The sum, divided by the root of the number of tokens.
+    /// The sum, divided by the square root of the number of tokens.
     MeanSqrtLen,
 }
 
 impl Pooling {
-    /// By the names that sentence-transformers uses.
+    /// The pooling with the name that sentence-transformers uses, such as `mean`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no pooling with that name.
     pub fn parse(name: &str) -> Result<Pooling, Error> {
         match name {
             "mean" => Ok(Pooling::Mean),
@@ -44,41 +50,44 @@ impl Pooling {
     }
 }
 
-/// What differs from the model's own settings.
+/// What to do otherwise than the model's own settings say; `None` leaves a setting to the model.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
+    /// The precision of the matrix products.
     pub precision: Precision,
+    /// How the vectors of a text's tokens become one vector.
     pub pooling: Option<Pooling>,
+    /// Whether vectors are scaled to length 1.
     pub normalize: Option<bool>,
-    /// At most so many tokens of a text, its two marks included.
+    /// The most tokens of a text, `[CLS]` and `[SEP]` included.
     pub max_tokens: Option<usize>,
-    /// Only so many of a vector's first values.
+    /// How many of a vector's first values are kept; all without it.
     pub dimensions: Option<usize>,
-    /// Threads to use; all cores when not said.
+    /// How many threads to use; those of the current rayon pool (all cores) without it.
     pub threads: Option<usize>,
 }
 
-/// How many tokens of a text a model takes, its two marks included, where its files say it.
+/// How many tokens of a text a model takes, `[CLS]` and `[SEP]` included, where its files say it.
 pub fn token_limit(container: &Container) -> Option<usize> {
     container.text("max_seq_length").and_then(|text| text.parse().ok())
 }
 
-/// What is done with the vectors of the tokens, and how many tokens there may be.
+/// The settings in use: the user's, or else the model's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ResolvedSettings {
     pub pooling: Pooling,
     pub normalize: bool,
     pub max_tokens: usize,
     pub dimensions: usize,
 }
 
-impl Outcome {
+impl ResolvedSettings {
     pub(crate) fn new(
         settings: &Settings,
         container: &Container,
         hidden: usize,
         positions: usize,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<ResolvedSettings, Error> {
         let pooling = match (settings.pooling, container.text("pooling")) {
             (Some(pooling), _) => pooling,
             (None, Some(name)) => Pooling::parse(name)?,
@@ -93,13 +102,13 @@ impl Outcome {
                 return Err(Error::refused(what, "true or false was expected"));
             }
         };
-        let own = token_limit(container);
-        if let (None, Some(text)) = (own, container.text("max_seq_length")) {
+        let model_limit = token_limit(container);
+        if let (None, Some(text)) = (model_limit, container.text("max_seq_length")) {
             let what = format!("metadata max_seq_length is \"{text}\"");
             return Err(Error::refused(what, "a number of tokens was expected"));
         }
         let max_tokens =
-            settings.max_tokens.or(own.filter(|n| *n <= positions)).unwrap_or(positions);
+            settings.max_tokens.or(model_limit.filter(|n| *n <= positions)).unwrap_or(positions);
         if max_tokens > positions {
             return Err(Error::refused(
                 format!("{max_tokens} tokens are more than the {positions} positions of the model"),
@@ -107,7 +116,8 @@ impl Outcome {
             ));
         }
         if max_tokens < 3 {
-            let what = format!("{max_tokens} tokens leave no room for text between the two marks");
+            let what =
+                format!("{max_tokens} tokens leave no room for text between [CLS] and [SEP]");
             return Err(Error::refused(what, "at least 3"));
         }
         let dimensions = settings.dimensions.unwrap_or(hidden);
@@ -115,6 +125,6 @@ impl Outcome {
             let what = format!("{dimensions} dimensions of vectors that have {hidden}");
             return Err(Error::refused(what, format!("from 1 to {hidden}")));
         }
-        Ok(Outcome { pooling, normalize, max_tokens, dimensions })
+        Ok(ResolvedSettings { pooling, normalize, max_tokens, dimensions })
     }
 }

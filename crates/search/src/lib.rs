@@ -19,6 +19,7 @@
 //! queries of a batch, nor on how the rows are lent; and scores have the same bits.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod nearest;
 mod prepared;
@@ -33,36 +34,51 @@ use std::fmt;
 /// What makes a row near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// The sum of products.
+    /// The dot product: larger is nearer.
     Dot,
-    /// The cosine of the angle. Neither rows nor queries need to have length 1, and any length that
-    /// is not infinite will do. A row or a query of zeros scores 0. By rounding, a score can be
-    /// above 1 by some 10^-7.
+    /// The cosine similarity: the dot product of the two vectors at length 1. Neither rows nor
+    /// queries need to have length 1, and any length that is not infinite will do. A row or a query
+    /// of zeros scores 0. By rounding, a score can be above 1 by some 10^-7.
     Cosine,
 }
 
-/// A vector, and rows that are not wanted.
+/// A vector to find the nearest rows of, and rows that are not wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
+    /// The vector, with as many values as a row.
     pub vector: &'a [f32],
-    /// In any order; there may be rows twice, and rows that are not there.
+    /// Indices of rows to leave out, in any order. They may be there twice, or not be rows at all.
     pub exclude: &'a [usize],
 }
 
 /// A row that was found. Its score is not NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
+    /// The index of the row.
     pub row: usize,
+    /// The row's dot product with the query, or its cosine; higher is nearer.
     pub score: f32,
 }
 
-/// Why there can't be a result.
+/// Why a search can't be done, or a matrix not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The query with this index has not as many values as a row.
-    Dimension { query: usize, expected: usize, found: usize },
-    /// So many values are not whole rows of that many.
-    Shape { values: usize, dim: usize },
+    /// A query has another number of values than a row.
+    Dimension {
+        /// The index of the query.
+        query: usize,
+        /// Values of a row.
+        expected: usize,
+        /// Values of the query.
+        found: usize,
+    },
+    /// Values are not whole rows, or rows would have no values.
+    Shape {
+        /// How many values there are.
+        values: usize,
+        /// How many values a row should have.
+        dim: usize,
+    },
 }
 
 impl fmt::Display for Error {

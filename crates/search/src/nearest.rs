@@ -1,32 +1,39 @@
 //! Looking at every row.
 
-use crate::prepared::Prepared;
+use crate::prepared::Batch;
 use crate::top::{Top, best_of};
 use crate::{Error, Hit, Metric, Query, Rows};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weighbridge_codec::dot;
 
-/// How many values of rows are taken at a time: they fit the second cache of a core, so that
-/// decoded rows are still there when they are multiplied.
-const BLOCK: usize = 1 << 16;
+/// How many values of rows are taken at a time: they fit the L2 cache of a core, so that decoded
+/// rows are still in it when they are multiplied.
+const BLOCK_VALUES: usize = 1 << 16;
 
-/// How many products are kept at a time: as above.
-const PRODUCTS: usize = 1 << 15;
+/// How many products are kept at a time: as above, they fit the L2 cache.
+const BLOCK_PRODUCTS: usize = 1 << 15;
 
 /// How many queries go through the rows together. With more, reading the rows once for all of them
 /// would save next to nothing.
-const GROUP: usize = 64;
+const GROUP_QUERIES: usize = 64;
 
 /// How many hits each thread may keep for a group. Where many are wanted groups are smaller.
-const KEPT: usize = 1 << 20;
+const MOST_HITS: usize = 1 << 20;
 
-/// With fewer products of values than this, other threads are not worth waking.
-const SMALL: usize = 1 << 17;
+/// With fewer multiplications than this, other threads are not worth waking.
+const SINGLE_THREAD_WORK: usize = 1 << 17;
 
 /// The `k` rows nearest to each query, the nearest first, of equal scores the lower row; fewer
-/// where there are not so many. Rows whose score is NaN are not found. Fails if a query is not as
-/// long as a row.
+/// where there are not so many. Rows whose score is NaN are not found.
+///
+/// # Errors
+///
+/// When a query does not have as many values as a row.
+///
+/// # Panics
+///
+/// When [`Rows::block`] gives another number of values than it was asked for.
 pub fn nearest<R: Rows + ?Sized>(
     rows: &R,
     queries: &[Query],
@@ -36,7 +43,15 @@ pub fn nearest<R: Rows + ?Sized>(
     nearest_within(rows, usize::MAX, queries, k, metric)
 }
 
-/// The same among the first `limit` rows, or all where there are fewer.
+/// Like [`nearest`] among the first `limit` rows, or all where there are fewer.
+///
+/// # Errors
+///
+/// When a query does not have as many values as a row.
+///
+/// # Panics
+///
+/// When [`Rows::block`] gives another number of values than it was asked for.
 pub fn nearest_within<R: Rows + ?Sized>(
     rows: &R,
     limit: usize,
@@ -55,17 +70,18 @@ pub fn nearest_within<R: Rows + ?Sized>(
     if k == 0 {
         return Ok(vec![Vec::new(); queries.len()]);
     }
-    let group = (KEPT / k).clamp(1, GROUP);
+    let group = (MOST_HITS / k).clamp(1, GROUP_QUERIES);
     let groups = queries.chunks(group).map(|queries| {
-        let queries = Prepared::new(queries, metric);
-        let asked = queries.asked.len();
-        let block = (BLOCK / dim.max(1)).min(PRODUCTS / asked).max(1).next_multiple_of(4);
-        Pass { rows, dim, count, k, block, queries, next: AtomicUsize::new(0) }.run()
+        let batch = Batch::new(queries, metric);
+        let queries = batch.queries.len();
+        let block =
+            (BLOCK_VALUES / dim.max(1)).min(BLOCK_PRODUCTS / queries).max(1).next_multiple_of(4);
+        Pass { rows, dim, count, k, block, batch, next: AtomicUsize::new(0) }.run()
     });
     Ok(groups.flatten().collect())
 }
 
-/// One way through all rows with a group of queries.
+/// One pass over all rows with a group of queries.
 struct Pass<'a, R: ?Sized> {
     rows: &'a R,
     dim: usize,
@@ -73,26 +89,26 @@ struct Pass<'a, R: ?Sized> {
     k: usize,
     /// How many rows are taken at a time.
     block: usize,
-    queries: Prepared,
+    batch: Batch,
     /// The block that no thread has taken yet.
     next: AtomicUsize,
 }
 
 impl<R: Rows + ?Sized> Pass<'_, R> {
     fn run(&self) -> Vec<Vec<Hit>> {
-        let asked = self.queries.asked.len();
-        let work = self.count.saturating_mul(self.dim).saturating_mul(asked);
+        let queries = self.batch.queries.len();
+        let work = self.count.saturating_mul(self.dim).saturating_mul(queries);
         let threads = match work {
-            ..SMALL => 1,
+            ..SINGLE_THREAD_WORK => 1,
             _ => self.count.div_ceil(self.block).min(rayon::current_num_threads()),
         };
-        let parts = match threads {
+        let tops_of_threads = match threads {
             1 => vec![self.take_blocks()],
             _ => (0..threads).into_par_iter().with_max_len(1).map(|_| self.take_blocks()).collect(),
         };
-        let mut hits = vec![Vec::new(); asked];
-        for part in parts {
-            for (hits, top) in hits.iter_mut().zip(part) {
+        let mut hits = vec![Vec::new(); queries];
+        for tops in tops_of_threads {
+            for (hits, top) in hits.iter_mut().zip(tops) {
                 hits.extend(top.into_hits());
             }
         }
@@ -101,8 +117,8 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
 
     /// Takes blocks until there are none. A thread gets them in ascending order.
     fn take_blocks(&self) -> Vec<Top> {
-        let asked = &self.queries.asked;
-        let mut tops: Vec<Top> = asked.iter().map(|_| Top::new(self.k)).collect();
+        let queries = &self.batch.queries;
+        let mut tops: Vec<Top> = queries.iter().map(|_| Top::new(self.k)).collect();
         let (mut buffer, mut products, mut squares) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -113,24 +129,26 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
             let n = self.block.min(self.count - start);
             let rows = self.rows.block(start, n, &mut buffer);
             assert_eq!(Some(rows.len()), n.checked_mul(self.dim), "as many values as asked for");
-            products.resize(n * asked.len(), 0.0);
+            products.resize(n * queries.len(), 0.0);
             squares.resize(n, 0.0);
             self.score(rows, &mut products, &mut squares);
-            for ((top, asked), scores) in tops.iter_mut().zip(asked).zip(products.chunks_exact(n)) {
-                top.offer(start, scores, &asked.excluded);
+            for ((top, query), scores) in tops.iter_mut().zip(queries).zip(products.chunks_exact(n))
+            {
+                top.offer(start, scores, &query.excluded);
             }
         }
     }
 
+    /// Computes the scores of some rows for all queries.
     fn score(&self, rows: &[f32], scores: &mut [f32], squares: &mut [f32]) {
-        let queries = &self.queries;
-        match queries.metric {
+        let batch = &self.batch;
+        match batch.metric {
             // Rows without values are all zero.
             _ if self.dim == 0 => scores.fill(0.0),
-            Metric::Dot => dot::dots(rows, &queries.vectors, self.dim, scores),
+            Metric::Dot => dot::dots(rows, &batch.vectors, self.dim, scores),
             Metric::Cosine => {
-                dot::dots_and_squares(rows, &queries.vectors, self.dim, scores, squares);
-                queries.cosines(rows, squares, scores);
+                dot::dots_and_squares(rows, &batch.vectors, self.dim, scores, squares);
+                batch.cosines(rows, squares, scores);
             }
         }
     }

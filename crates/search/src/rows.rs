@@ -4,6 +4,7 @@ use crate::Error;
 
 /// A matrix of rows, lent or decoded block by block.
 pub trait Rows: Sync {
+    /// How many rows there are.
     fn count(&self) -> usize;
 
     /// How many values a row has.
@@ -11,7 +12,8 @@ pub trait Rows: Sync {
 
     /// Rows `start..start + n`, one behind the other: borrowed where they lie so, else decoded into
     /// `buffer`, which may have anything in it. It is asked for rows that are there, from several
-    /// threads at once, and must always give the same; a wrong number of values is a panic.
+    /// threads at once, and must always give the same; a search panics when it gets a wrong number
+    /// of values.
     fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32];
 }
 
@@ -29,7 +31,7 @@ impl<R: Rows + ?Sized> Rows for &R {
     }
 }
 
-/// Rows in memory, or in a mapped file.
+/// A matrix of values in memory, or in a mapped file.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
     values: &'a [f32],
@@ -37,7 +39,11 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// Fails unless the values are whole rows; rows without values are none.
+    /// A matrix of rows of `dim` values, one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// When the values are not whole rows, or `dim` is 0.
     pub fn new(values: &'a [f32], dim: usize) -> Result<Matrix<'a>, Error> {
         if dim == 0 || !values.len().is_multiple_of(dim) {
             return Err(Error::Shape { values: values.len(), dim });

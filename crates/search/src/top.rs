@@ -11,7 +11,7 @@ fn order(a: &Hit, b: &Hit) -> Ordering {
     b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal).then(a.row.cmp(&b.row))
 }
 
-/// Sorts hits from several parts and keeps the best.
+/// Sorts the hits of several threads and keeps the best.
 pub(crate) fn best_of(mut hits: Vec<Hit>, k: usize) -> Vec<Hit> {
     if k < hits.len() && k > 0 {
         hits.select_nth_unstable_by(k - 1, order);
@@ -33,15 +33,18 @@ impl Top {
         Top { k, heap: BinaryHeap::new() }
     }
 
-    /// Scores of the rows from `first` on, which must be behind all that were offered before: then a
-    /// score that is only as good as the worst can't come in.
+    /// Takes the scores of the rows from `first` on, which must be behind all that were offered
+    /// before: then a score that only equals the worst need not be kept.
     pub(crate) fn offer(&mut self, first: usize, scores: &[f32], excluded: &[usize]) {
         let mut row = first;
-        // Nearly all scores are too low. Comparing a good number without a jump shows it quickly.
+        // Nearly all scores are too low. Comparing many at a time without a branch shows it
+        // quickly.
         for scores in scores.chunks(32) {
-            let bar = if self.heap.len() < self.k { None } else { self.bar() };
-            let wanted = match bar {
-                Some(bar) => scores.iter().fold(false, |any, &score| any | (score > bar)),
+            let threshold = if self.heap.len() < self.k { None } else { self.threshold() };
+            let wanted = match threshold {
+                Some(threshold) => {
+                    scores.iter().fold(false, |any, &score| any | (score > threshold))
+                }
                 None => self.k > 0,
             };
             if wanted {
@@ -53,20 +56,21 @@ impl Top {
         }
     }
 
+    /// The hits, in no order.
     pub(crate) fn into_hits(self) -> impl Iterator<Item = Hit> {
         self.heap.into_iter().map(|ranked| ranked.0)
     }
 
-    /// The score of the worst.
-    fn bar(&self) -> Option<f32> {
+    /// The score that the next hit must beat: that of the worst so far.
+    fn threshold(&self) -> Option<f32> {
         self.heap.peek().map(|worst| worst.0.score)
     }
 
     fn consider(&mut self, hit: Hit, excluded: &[usize]) {
         let full = self.heap.len() >= self.k;
-        // Comparing with NaN is false: it never comes in.
-        let better = match self.bar() {
-            Some(bar) if full => hit.score > bar,
+        // Comparing with NaN is false: it is never kept.
+        let better = match self.threshold() {
+            Some(threshold) if full => hit.score > threshold,
             _ => !full && !hit.score.is_nan(),
         };
         if better && excluded.binary_search(&hit.row).is_err() {

@@ -1,6 +1,6 @@
-//! Rows with AVX2, FMA and F16C: four blocks at a time.
+//! Rows with AVX2, FMA and F16C, in chunks of four blocks.
 
-use super::fours::{BLOCKS, VALUES, by_bits, filled_from};
+use super::simd::{CHUNK_BLOCKS, CHUNK_VALUES, by_bits, zero_padded};
 use super::{BLOCK, BLOCKS_PER_SUPER, Row, scalar};
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
@@ -12,9 +12,9 @@ pub(super) static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
         && is_x86_feature_detected!("f16c")
 });
 
-/// How many values further memory is asked for that decoding will write: 2 KiB. Anything from half
-/// to twice of it does as well.
-const AHEAD: usize = 512;
+/// How many values ahead of the one that decoding writes memory is prefetched: 2 KiB. Anything from
+/// half to twice of it does as well.
+const PREFETCH_DISTANCE: usize = 512;
 
 /// The first `out.len()` values of a row.
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -36,10 +36,11 @@ pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
-    let (fours, rest) = out.as_chunks_mut::<VALUES>();
-    let done = fours.len();
-    for (i, out) in fours.iter_mut().enumerate() {
-        for ((codes, scale), out) in blocks::<BITS>(row, i, BLOCKS).zip(out.as_chunks_mut().0) {
+    let (chunks, rest) = out.as_chunks_mut::<CHUNK_VALUES>();
+    let done = chunks.len();
+    for (i, out) in chunks.iter_mut().enumerate() {
+        for ((codes, scale), out) in blocks::<BITS>(row, i, CHUNK_BLOCKS).zip(out.as_chunks_mut().0)
+        {
             decode_block::<BITS>(codes, scale, out);
         }
     }
@@ -62,12 +63,12 @@ fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLOCK]) {
     // Stores to memory that is in no cache wait for it; large outputs are an eighth faster with this.
-    for line in [AHEAD, AHEAD + 16] {
-        let ahead = out.as_ptr().wrapping_add(line);
+    for line in [PREFETCH_DISTANCE, PREFETCH_DISTANCE + 16] {
+        let address = out.as_ptr().wrapping_add(line);
         // SAFETY: nothing is read or written, whatever the address.
         #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+            _mm_prefetch::<_MM_HINT_T0>(address.cast());
         }
     }
     let (scale, codes) = (_mm256_set1_ps(scale), code_floats::<BITS>(codes));
@@ -79,18 +80,18 @@ fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLO
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn dot_f32_bits<const BITS: usize>(row: &Row, x: &[f32]) -> f32 {
-    let mut sums = [_mm256_setzero_ps(); BLOCKS];
-    let (fours, rest) = x.as_chunks::<VALUES>();
-    for (i, x) in fours.iter().enumerate() {
-        let blocks = blocks::<BITS>(row, i, BLOCKS).zip(x.as_chunks().0).zip(&mut sums);
+    let mut sums = [_mm256_setzero_ps(); CHUNK_BLOCKS];
+    let (chunks, rest) = x.as_chunks::<CHUNK_VALUES>();
+    for (i, x) in chunks.iter().enumerate() {
+        let blocks = blocks::<BITS>(row, i, CHUNK_BLOCKS).zip(x.as_chunks().0).zip(&mut sums);
         for (((codes, scale), x), sum) in blocks {
             *sum = dot_f32_block::<BITS>(codes, scale, x, *sum);
         }
     }
     if !rest.is_empty() {
-        let blocks = blocks::<BITS>(row, fours.len(), rest.len().div_ceil(BLOCK));
+        let blocks = blocks::<BITS>(row, chunks.len(), rest.len().div_ceil(BLOCK));
         for ((codes, scale), x) in blocks.zip(rest.chunks(BLOCK)) {
-            sums[0] = dot_f32_block::<BITS>(codes, scale, &filled_from(x), sums[0]);
+            sums[0] = dot_f32_block::<BITS>(codes, scale, &zero_padded(x), sums[0]);
         }
     }
     total(sums)
@@ -115,19 +116,20 @@ fn dot_f32_block<const BITS: usize>(
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
-    let mut sums = [_mm256_setzero_ps(); BLOCKS];
+    let mut sums = [_mm256_setzero_ps(); CHUNK_BLOCKS];
     let mut most_negative = _mm256_setzero_si256();
-    let (fours, rest) = codes.as_chunks::<VALUES>();
-    let (scale_fours, rest_scales) = scales.as_chunks::<BLOCKS>();
-    for (i, (codes, scales)) in fours.iter().zip(scale_fours).enumerate() {
+    let (chunks, rest) = codes.as_chunks::<CHUNK_VALUES>();
+    let (scale_chunks, rest_scales) = scales.as_chunks::<CHUNK_BLOCKS>();
+    for (i, (codes, scales)) in chunks.iter().zip(scale_chunks).enumerate() {
         let theirs = codes.as_chunks().0.iter().zip(scales);
-        for ((ours, theirs), sum) in blocks::<BITS>(row, i, BLOCKS).zip(theirs).zip(&mut sums) {
+        for ((ours, theirs), sum) in blocks::<BITS>(row, i, CHUNK_BLOCKS).zip(theirs).zip(&mut sums)
+        {
             *sum = dot_i8_block::<BITS>(ours, theirs, *sum, &mut most_negative);
         }
     }
     if !rest.is_empty() {
         let theirs = rest.as_chunks().0.iter().zip(rest_scales);
-        for (ours, theirs) in blocks::<BITS>(row, fours.len(), rest_scales.len()).zip(theirs) {
+        for (ours, theirs) in blocks::<BITS>(row, chunks.len(), rest_scales.len()).zip(theirs) {
             sums[0] = dot_i8_block::<BITS>(ours, theirs, sums[0], &mut most_negative);
         }
     }
@@ -137,7 +139,7 @@ fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f3
     total(sums)
 }
 
-/// Adds to `sum`; and notes where the row has a code of -128, for which the sum is wrong.
+/// Accumulates onto `sum`, and notes where the row has a code of -128, for which the sum is wrong.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn dot_i8_block<const BITS: usize>(
@@ -165,33 +167,33 @@ fn dot_i8_block<const BITS: usize>(
     _mm256_fmadd_ps(_mm256_set1_ps(scale * other_scale), products, sum)
 }
 
-/// The packed codes and the scales of at most four blocks.
+/// The packed codes and the scales of `count` blocks of a chunk.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn blocks<'a, const BITS: usize>(
     row: &Row<'a>,
-    four: usize,
+    chunk: usize,
     count: usize,
 ) -> impl Iterator<Item = (&'a [u8], f32)> {
-    let codes = &row.codes[four * BLOCKS * 4 * BITS..][..count * 4 * BITS];
-    let mut scales = [0.0; BLOCKS];
+    let codes = &row.codes[chunk * CHUNK_BLOCKS * 4 * BITS..][..count * 4 * BITS];
+    let mut scales = [0.0; CHUNK_BLOCKS];
     // SAFETY: four values fit.
-    unsafe { _mm_storeu_ps(scales.as_mut_ptr(), scales_of_four(row, four)) };
+    unsafe { _mm_storeu_ps(scales.as_mut_ptr(), chunk_scales(row, chunk)) };
     codes.chunks_exact(4 * BITS).zip(scales)
 }
 
-/// The scales of four blocks; any numbers behind the last.
+/// The scales of a chunk; any numbers behind the last block.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn scales_of_four(row: &Row, index: usize) -> __m128 {
+fn chunk_scales(row: &Row, chunk: usize) -> __m128 {
     if row.method.has_super_blocks() {
-        let scale = &row.scales[2 * (BLOCKS * index / BLOCKS_PER_SUPER)..];
+        let scale = &row.scales[2 * (CHUNK_BLOCKS * chunk / BLOCKS_PER_SUPER)..];
         let scale = _mm_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes([scale[0], scale[1]])));
-        let shares = i32::from_le_bytes(filled_from(&row.shares[BLOCKS * index..]));
+        let shares = i32::from_le_bytes(zero_padded(&row.shares[CHUNK_BLOCKS * chunk..]));
         let shares = _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(shares)));
         _mm_mul_ps(scale, _mm_mul_ps(shares, _mm_set1_ps(1.0 / 32.0)))
     } else {
-        let scales = filled_from(&row.scales[2 * BLOCKS * index..]);
+        let scales = zero_padded(&row.scales[2 * CHUNK_BLOCKS * chunk..]);
         _mm_cvtph_ps(_mm_cvtsi64_si128(i64::from_le_bytes(scales)))
     }
 }
@@ -202,10 +204,10 @@ fn scales_of_four(row: &Row, index: usize) -> __m128 {
 fn code_floats<const BITS: usize>(packed: &[u8]) -> [__m256; 4] {
     assert_eq!(packed.len(), 4 * BITS);
     [
-        eight::<BITS, 0>(packed),
-        eight::<BITS, 1>(packed),
-        eight::<BITS, 2>(packed),
-        eight::<BITS, 3>(packed),
+        unpack_eight::<BITS, 0>(packed),
+        unpack_eight::<BITS, 1>(packed),
+        unpack_eight::<BITS, 2>(packed),
+        unpack_eight::<BITS, 3>(packed),
     ]
 }
 
@@ -213,7 +215,7 @@ fn code_floats<const BITS: usize>(packed: &[u8]) -> [__m256; 4] {
 /// 32 bits and back with its sign.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn eight<const BITS: usize, const QUARTER: usize>(packed: &[u8]) -> __m256 {
+fn unpack_eight<const BITS: usize, const QUARTER: usize>(packed: &[u8]) -> __m256 {
     assert_eq!(packed.len(), 4 * BITS);
     let (packed, start) = (packed.as_ptr(), QUARTER * BITS);
     // SAFETY: as many bytes are there as was asserted, and nothing is read behind them.
@@ -315,9 +317,9 @@ fn unpack_unsigned<const BITS: usize>(packed: &[u8]) -> __m256i {
     _mm256_xor_si256(_mm256_and_si256(spread, mask), offset::<BITS>())
 }
 
-/// The sum of all numbers.
+/// The sum of all lanes of the accumulators.
 #[target_feature(enable = "avx2")]
-fn total([a, b, c, d]: [__m256; BLOCKS]) -> f32 {
+fn total([a, b, c, d]: [__m256; CHUNK_BLOCKS]) -> f32 {
     let eight = _mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d));
     let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
     let two = _mm_add_ps(four, _mm_movehl_ps(four, four));

@@ -6,8 +6,8 @@ use super::avx2;
 use super::neon;
 use super::{BLOCK, BLOCKS_PER_SUPER, Row, Rows, scalar};
 
-/// Where the row can be cut: values of a super block, and a multiple of those of a block.
-const CUT: usize = BLOCK * BLOCKS_PER_SUPER;
+/// Values of a super block: a row can be cut at multiples of it, whatever the method.
+const SUPER_BLOCK: usize = BLOCK * BLOCKS_PER_SUPER;
 
 /// Calls the fastest version that the processor has.
 macro_rules! fastest {
@@ -27,31 +27,46 @@ macro_rules! fastest {
 }
 
 impl<'a> Row<'a> {
-    /// All values of the row. Panics unless `out` has the row's length.
+    /// Decodes all values of the row.
+    ///
+    /// # Panics
+    ///
+    /// When `out` does not have the row's length, or the row has too few codes; it may when the row
+    /// has too few scales or sub-scales.
     pub fn decode(&self, out: &mut [f32]) {
         assert_eq!(out.len(), self.cols, "a row has as many values as columns");
-        decode_first(self, out);
+        decode_prefix(self, out);
     }
 
-    /// The values from `start` on. Panics when they go beyond the row's end.
+    /// Decodes the values from `start` on, as many as `out` takes.
+    ///
+    /// # Panics
+    ///
+    /// When they go beyond the row's end, or the row has too few codes; it may when the row has too
+    /// few scales or sub-scales.
     pub fn decode_range(&self, start: usize, out: &mut [f32]) {
         assert!(start.checked_add(out.len()).is_some_and(|end| end <= self.cols));
-        let (first, skipped) = (start / CUT, start % CUT);
-        let (head, rest) = out.split_at_mut(out.len().min((CUT - skipped) % CUT));
+        let (before, skipped) = (start / SUPER_BLOCK, start % SUPER_BLOCK);
+        let (head, rest) = out.split_at_mut(out.len().min((SUPER_BLOCK - skipped) % SUPER_BLOCK));
         if !head.is_empty() {
-            let mut values = [0.0; CUT];
+            let mut values = [0.0; SUPER_BLOCK];
             let values = &mut values[..skipped + head.len()];
-            decode_first(&self.behind_cut(first), values);
+            decode_prefix(&self.skip_super_blocks(before), values);
             head.copy_from_slice(&values[skipped..]);
         }
         if !rest.is_empty() {
-            decode_first(&self.behind_cut(start.div_ceil(CUT)), rest);
+            decode_prefix(&self.skip_super_blocks(start.div_ceil(SUPER_BLOCK)), rest);
         }
     }
 
     /// The row times a vector of its length: `sum(w[i] * x[i])`, in f32. It differs from the exact
     /// sum by at most `cols * 2^-23 * sum(|w[i] * x[i]|)`; how it is rounded depends on the
-    /// processor. Panics unless the lengths agree.
+    /// processor.
+    ///
+    /// # Panics
+    ///
+    /// When `x` does not have the row's length, or the row has too few codes; it may when the row
+    /// has too few scales or sub-scales.
     pub fn dot_f32(&self, x: &[f32]) -> f32 {
         assert_eq!(x.len(), self.cols, "vectors of the same length");
         fastest!(dot_f32(self, x))
@@ -61,21 +76,25 @@ impl<'a> Row<'a> {
     /// to whole blocks: the sum of `scale of the row's block * scale * sum(code * code)` over the
     /// blocks, where the sums of codes are exact. Any code may be there, -128 as well. It differs
     /// from the exact sum by at most `(blocks + 8) * 2^-23` of the sum of all absolute products.
-    /// Panics unless the lengths agree.
+    ///
+    /// # Panics
+    ///
+    /// When `codes` or `scales` do not have the length for as many whole blocks as the row has, or
+    /// the row has too few codes; it may when the row has too few scales or sub-scales.
     pub fn dot_i8(&self, codes: &[i8], scales: &[f32]) -> f32 {
         let blocks = self.cols.div_ceil(BLOCK);
         assert_eq!((codes.len(), scales.len()), (blocks * BLOCK, blocks), "whole blocks");
         fastest!(dot_i8(self, codes, scales))
     }
 
-    /// What of the row follows so many super blocks.
-    fn behind_cut(&self, index: usize) -> Row<'a> {
-        let blocks = index * BLOCKS_PER_SUPER;
+    /// The rest of the row behind its first `count` super blocks.
+    fn skip_super_blocks(&self, count: usize) -> Row<'a> {
+        let blocks = count * BLOCKS_PER_SUPER;
         let supers = self.method.has_super_blocks();
         Row {
             method: self.method,
-            cols: self.cols - index * CUT,
-            scales: &self.scales[2 * if supers { index } else { blocks }..],
+            cols: self.cols - count * SUPER_BLOCK,
+            scales: &self.scales[2 * if supers { count } else { blocks }..],
             shares: if supers { &self.shares[blocks..] } else { &[] },
             codes: &self.codes[blocks * self.method.block_bytes()..],
         }
@@ -83,8 +102,11 @@ impl<'a> Row<'a> {
 }
 
 impl Rows<'_> {
-    /// All values of as many rows as fit `out`, the first of them with this index. Panics unless
-    /// they are whole rows that are there.
+    /// Decodes as many rows as fit `out`, from the row with index `first` on.
+    ///
+    /// # Panics
+    ///
+    /// When `out` does not have the length of whole rows, or goes beyond the last row.
     pub fn decode(&self, first: u64, out: &mut [f32]) {
         if out.is_empty() {
             return;
@@ -92,12 +114,13 @@ impl Rows<'_> {
         let cols = self.row(first).cols;
         assert_eq!(out.len() % cols, 0, "whole rows");
         for (row, out) in (first..).zip(out.chunks_exact_mut(cols)) {
-            decode_first(&self.row(row), out);
+            decode_prefix(&self.row(row), out);
         }
     }
 }
 
-fn decode_first(row: &Row, out: &mut [f32]) {
+/// Decodes the first `out.len()` values of a row.
+fn decode_prefix(row: &Row, out: &mut [f32]) {
     fastest!(decode(row, out))
 }
 

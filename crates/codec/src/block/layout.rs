@@ -1,29 +1,33 @@
-//! Where the parts of a quantized matrix lie.
+//! Where scales, sub-scales and codes of a quantized matrix lie.
 
 use super::{BLOCK, BLOCKS_PER_SUPER, Method};
 
 /// Every region begins at a multiple of this.
 const ALIGNMENT: u64 = 64;
 
-/// The regions of a quantized matrix: scales, shares (`k*` only), codes; zeros between them.
+/// The regions of a quantized matrix: scales, sub-scales (`k*` only), codes; zeros between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
+    /// How the matrix is quantized.
     pub method: Method,
+    /// Rows of the matrix.
     pub rows: u64,
+    /// Columns of the matrix: values of a row.
     pub cols: u64,
+    /// Blocks of a row, of which the last may be filled up with zeros.
     pub blocks_per_row: u64,
     /// Scales of a row: of its blocks, or of its super blocks.
     pub scales_per_row: u64,
-    /// Where the shares begin; where the codes begin if there are none.
+    /// Where the sub-scales begin, in bytes; where the codes begin if there are none.
     pub shares: u64,
-    /// Where the codes begin.
+    /// Where the codes begin, in bytes.
     pub codes: u64,
-    /// Bytes of it all.
+    /// Bytes of all regions together.
     pub size: u64,
 }
 
 impl Layout {
-    /// `None` when the size is more than a `u64` can say.
+    /// The layout of a matrix; `None` when its size is more than a `u64` can say.
     pub fn new(method: Method, rows: u64, cols: u64) -> Option<Layout> {
         let align = |n: u64| n.checked_next_multiple_of(ALIGNMENT);
         let blocks_per_row = cols.div_ceil(BLOCK as u64);
@@ -41,17 +45,21 @@ impl Layout {
         Some(Layout { method, rows, cols, blocks_per_row, scales_per_row, shares, codes, size })
     }
 
-    /// Bytes of the scales, without what is behind them.
+    /// Bytes of the scales, without the padding behind them.
     pub fn scales_size(&self) -> u64 {
         self.rows * self.scales_per_row * 2
     }
 
-    /// Bytes of the shares.
+    /// Bytes of the sub-scales, without the padding behind them; 0 for `q*`.
     pub fn shares_size(&self) -> u64 {
         if self.method.has_super_blocks() { self.rows * self.blocks_per_row } else { 0 }
     }
 
-    /// The scales and the shares of a row, from all bytes before the codes; panics beyond the last.
+    /// The scales and the sub-scales of a row, from all bytes before the codes.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such row, or `scales` ends before its scales or sub-scales do.
     pub fn row_scales<'a>(&self, scales: &'a [u8], row: u64) -> (&'a [u8], &'a [u8]) {
         assert!(row < self.rows);
         let part = |start: u64, each: u64| &scales[len(start + row * each)..][..len(each)];
@@ -68,27 +76,34 @@ impl Layout {
 /// A quantized matrix in memory, row by row.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
+    /// The size of the matrix, and where its regions lie.
     pub layout: Layout,
-    /// Scales and shares.
+    /// Scales and sub-scales.
     scales: &'a [u8],
     codes: &'a [u8],
 }
 
 impl<'a> Rows<'a> {
-    /// `None` when the payload has not the size that the layout needs.
+    /// A matrix whose regions lie one behind the other; `None` when the payload does not have the
+    /// size that the layout needs.
     pub fn new(layout: Layout, payload: &'a [u8]) -> Option<Rows<'a>> {
         let (scales, codes) = payload.split_at_checked(usize::try_from(layout.codes).ok()?)?;
         Rows::from_parts(layout, scales, codes)
     }
 
-    /// The same with the codes in another place than what stands before them.
+    /// A matrix whose codes lie apart from the scales and sub-scales; `None` when one of the two
+    /// does not have the size that the layout needs.
     pub fn from_parts(layout: Layout, scales: &'a [u8], codes: &'a [u8]) -> Option<Rows<'a>> {
         let fits =
             scales.len() as u64 == layout.codes && codes.len() as u64 == layout.size - layout.codes;
         fits.then_some(Rows { layout, scales, codes })
     }
 
-    /// One row; panics beyond the last.
+    /// One row.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such row.
     pub fn row(&self, index: u64) -> Row<'a> {
         let l = &self.layout;
         let (scales, shares) = l.row_scales(self.scales, index);
@@ -102,15 +117,19 @@ fn len(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// One row of a quantized matrix. The parts have the lengths that method and `cols` need.
+/// One row of a quantized matrix. Scales, sub-scales and codes must have the lengths that method
+/// and `cols` need.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
+    /// How the row is quantized.
     pub method: Method,
+    /// Values of the row.
     pub cols: usize,
-    /// f16, little-endian: one a block, or one a super block.
+    /// f16, little-endian: one a block for `q*`, one a super block for `k*`.
     pub scales: &'a [u8],
-    /// One byte a block for `k*`; empty for `q*`.
+    /// Sub-scales, in units of 1/32: one byte a block for `k*`; empty for `q*`.
     pub shares: &'a [u8],
+    /// The packed codes of whole blocks, LSB first.
     pub codes: &'a [u8],
 }
 

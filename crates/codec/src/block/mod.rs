@@ -1,44 +1,57 @@
 //! Block quantization: signed codes of 2 to 8 bits, a scale for every 32 of a row.
 //!
 //! The six methods of MCF. A `q*` block has a scale of its own (f16). A `k*` block has a six-bit
-//! share of the scale (f16) of its super block of eight: `scale = super * (share / 32)`. The value of
-//! a code is `scale * code`. Codes are two's complement, packed LSB first; the most negative one is
-//! not used. Blocks go along a row; the last of a row is filled up with zero codes.
+//! sub-scale (`shares`), by which the scale (f16) of its super block of eight is multiplied:
+//!
+//! ```text
+//! scale = super * (sub-scale / 32)
+//! ```
+//!
+//! The value of a code is `scale * code`. Codes are two's complement, packed LSB first; the most
+//! negative one is not used. Blocks go along a row; the last of a row is filled up with zero codes.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod encode;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod fours;
 mod kernels;
 mod layout;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod simd;
 
 pub use encode::{Encoder, Recipe, ScaleTooLarge, pack};
 pub use layout::{Layout, Row, Rows};
 
-/// Values that share a scale.
+/// Values that have a scale in common.
 pub const BLOCK: usize = 32;
-/// Blocks that share a super scale.
+/// Blocks that have a super block's scale in common, for the `k*` methods.
 pub const BLOCKS_PER_SUPER: usize = 8;
 
-/// A way to quantize in blocks.
+/// A method of block quantization: the bits of a code, and how scales are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
+    /// Codes of eight bits, a scale for each block: 8.5 bits a value.
     Q8,
+    /// Codes of four bits, a scale for each block: 4.5 bits a value.
     Q4,
+    /// Codes of six bits, a sub-scale for each block: about 6.3 bits a value.
     K6,
+    /// Codes of four bits, a sub-scale for each block: about 4.3 bits a value.
     K4,
+    /// Codes of three bits, a sub-scale for each block: about 3.3 bits a value.
     K3,
+    /// Codes of two bits, a sub-scale for each block: about 2.3 bits a value.
     K2,
 }
 
 impl Method {
+    /// Every method.
     pub const ALL: [Method; 6] =
         [Method::Q8, Method::Q4, Method::K6, Method::K4, Method::K3, Method::K2];
 
+    /// The short name used in files, reports and options, such as `q8`.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Q8 => "q8",
@@ -50,6 +63,7 @@ impl Method {
         }
     }
 
+    /// The method with this short name.
     pub fn from_name(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|m| m.name() == name)
     }
@@ -75,7 +89,8 @@ impl Method {
         BLOCK * self.bits() / 8
     }
 
-    /// Eight blocks share a super scale.
+    /// Whether eight blocks make a super block with one scale, and each block has a sub-scale:
+    /// `k*`.
     pub const fn has_super_blocks(self) -> bool {
         matches!(self, Method::K6 | Method::K4 | Method::K3 | Method::K2)
     }

@@ -1,6 +1,6 @@
-//! Rows with NEON: four blocks at a time.
+//! Rows with NEON, in chunks of four blocks.
 
-use super::fours::{BLOCKS, VALUES, by_bits, filled_from};
+use super::simd::{CHUNK_BLOCKS, CHUNK_VALUES, by_bits, zero_padded};
 use super::{BLOCK, BLOCKS_PER_SUPER, Row};
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -30,8 +30,8 @@ pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
 
 #[target_feature(enable = "neon")]
 fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
-    for (four, out) in out.chunks_mut(VALUES).enumerate() {
-        let (blocks, scales) = blocks::<BITS>(row, four, out.len().div_ceil(BLOCK));
+    for (chunk, out) in out.chunks_mut(CHUNK_VALUES).enumerate() {
+        let (blocks, scales) = blocks::<BITS>(row, chunk, out.len().div_ceil(BLOCK));
         for ((codes, &scale), out) in blocks.zip(&scales).zip(out.chunks_mut(BLOCK)) {
             if let Ok(out) = out.try_into() {
                 decode_block::<BITS>(codes, scale, out);
@@ -55,18 +55,18 @@ fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLO
 
 #[target_feature(enable = "neon")]
 fn dot_f32_bits<const BITS: usize>(row: &Row, x: &[f32]) -> f32 {
-    let mut sums = [vdupq_n_f32(0.0); BLOCKS];
-    let (fours, rest) = x.as_chunks::<VALUES>();
-    for (i, x) in fours.iter().enumerate() {
-        let (blocks, scales) = blocks::<BITS>(row, i, BLOCKS);
+    let mut sums = [vdupq_n_f32(0.0); CHUNK_BLOCKS];
+    let (chunks, rest) = x.as_chunks::<CHUNK_VALUES>();
+    for (i, x) in chunks.iter().enumerate() {
+        let (blocks, scales) = blocks::<BITS>(row, i, CHUNK_BLOCKS);
         for (((codes, &scale), x), sum) in blocks.zip(&scales).zip(x.as_chunks().0).zip(&mut sums) {
             *sum = dot_f32_block::<BITS>(codes, scale, x, *sum);
         }
     }
     if !rest.is_empty() {
-        let (blocks, scales) = blocks::<BITS>(row, fours.len(), rest.len().div_ceil(BLOCK));
+        let (blocks, scales) = blocks::<BITS>(row, chunks.len(), rest.len().div_ceil(BLOCK));
         for ((codes, &scale), x) in blocks.zip(&scales).zip(rest.chunks(BLOCK)) {
-            sums[0] = dot_f32_block::<BITS>(codes, scale, &filled_from(x), sums[0]);
+            sums[0] = dot_f32_block::<BITS>(codes, scale, &zero_padded(x), sums[0]);
         }
     }
     total(sums)
@@ -93,18 +93,18 @@ fn dot_f32_block<const BITS: usize>(
 
 #[target_feature(enable = "neon")]
 fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
-    let mut sums = [vdupq_n_f32(0.0); BLOCKS];
-    let (fours, rest) = codes.as_chunks::<VALUES>();
-    let (scale_fours, rest_scales) = scales.as_chunks::<BLOCKS>();
-    for (i, (codes, scales)) in fours.iter().zip(scale_fours).enumerate() {
-        let (blocks, our_scales) = blocks::<BITS>(row, i, BLOCKS);
+    let mut sums = [vdupq_n_f32(0.0); CHUNK_BLOCKS];
+    let (chunks, rest) = codes.as_chunks::<CHUNK_VALUES>();
+    let (scale_chunks, rest_scales) = scales.as_chunks::<CHUNK_BLOCKS>();
+    for (i, (codes, scales)) in chunks.iter().zip(scale_chunks).enumerate() {
+        let (blocks, our_scales) = blocks::<BITS>(row, i, CHUNK_BLOCKS);
         let theirs = codes.as_chunks().0.iter().zip(scales);
         for ((ours, theirs), sum) in blocks.zip(&our_scales).zip(theirs).zip(&mut sums) {
             *sum = dot_i8_block::<BITS>(ours, theirs, *sum);
         }
     }
     if !rest.is_empty() {
-        let (blocks, our_scales) = blocks::<BITS>(row, fours.len(), rest_scales.len());
+        let (blocks, our_scales) = blocks::<BITS>(row, chunks.len(), rest_scales.len());
         let theirs = rest.as_chunks().0.iter().zip(rest_scales);
         for (ours, theirs) in blocks.zip(&our_scales).zip(theirs) {
             sums[0] = dot_i8_block::<BITS>(ours, theirs, sums[0]);
@@ -136,32 +136,35 @@ fn dot_i8_block<const BITS: usize>(
     vfmaq_n_f32(sum, vcvtq_f32_s32(products), scale * other_scale)
 }
 
-/// The packed codes of at most four blocks, and the scales of four; any numbers behind the last.
-/// Called rather than inlined, it would have the loops keep all their registers elsewhere meanwhile;
-/// and `always` can't be said of a function with target features. All that call it have NEON.
+/// The packed codes of `count` blocks of a chunk, and the scales of four; any numbers behind the
+/// last.
+///
+/// It is inlined always, as a call would make the loops spill all their registers. So it can't
+/// enable NEON itself; all callers do.
 #[inline(always)]
 fn blocks<'a, const BITS: usize>(
     row: &Row<'a>,
-    four: usize,
+    chunk: usize,
     count: usize,
-) -> (ChunksExact<'a, u8>, [f32; BLOCKS]) {
-    let codes = &row.codes[four * BLOCKS * 4 * BITS..][..count * 4 * BITS];
-    let mut scales = [0.0; BLOCKS];
+) -> (ChunksExact<'a, u8>, [f32; CHUNK_BLOCKS]) {
+    let codes = &row.codes[chunk * CHUNK_BLOCKS * 4 * BITS..][..count * 4 * BITS];
+    let mut scales = [0.0; CHUNK_BLOCKS];
     if row.method.has_super_blocks() {
-        let scale = &row.scales[2 * (BLOCKS * four / BLOCKS_PER_SUPER)..];
+        let scale = &row.scales[2 * (CHUNK_BLOCKS * chunk / BLOCKS_PER_SUPER)..];
         let scale = u16::from_le_bytes([scale[0], scale[1]]);
-        let shares = u32::from_le_bytes(filled_from(&row.shares[BLOCKS * four..]));
+        let shares = u32::from_le_bytes(zero_padded(&row.shares[CHUNK_BLOCKS * chunk..]));
         // SAFETY: the processor has NEON; four values fit.
         unsafe {
             let shares = vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(u64::from(shares)))));
-            // With five bits behind the point: so many parts of 32.
-            let parts = vcvtq_n_f32_u32::<5>(shares);
-            vst1q_f32(scales.as_mut_ptr(), vmulq_f32(from_f16(vdup_n_u16(scale)), parts));
+            // As fixed-point numbers with five bits behind the point: a sub-scale is in units of
+            // 1/32.
+            let factors = vcvtq_n_f32_u32::<5>(shares);
+            vst1q_f32(scales.as_mut_ptr(), vmulq_f32(from_f16(vdup_n_u16(scale)), factors));
         }
     } else {
-        let four = u64::from_le_bytes(filled_from(&row.scales[2 * BLOCKS * four..]));
+        let halves = u64::from_le_bytes(zero_padded(&row.scales[2 * CHUNK_BLOCKS * chunk..]));
         // SAFETY: the processor has NEON; four values fit.
-        unsafe { vst1q_f32(scales.as_mut_ptr(), from_f16(vcreate_u16(four))) };
+        unsafe { vst1q_f32(scales.as_mut_ptr(), from_f16(vcreate_u16(halves))) };
     }
     (codes.chunks_exact(4 * BITS), scales)
 }
@@ -213,18 +216,21 @@ fn unpack<const BITS: usize>(packed: &[u8]) -> [int8x16_t; 2] {
     unsafe {
         match BITS {
             8 => [vld1q_s8(packed.cast()), vld1q_s8(packed.add(16).cast())],
-            6 => [sixteen::<6, 0>(vld1q_u8(packed)), sixteen::<6, 4>(vld1q_u8(packed.add(8)))],
+            6 => [
+                unpack_sixteen::<6, 0>(vld1q_u8(packed)),
+                unpack_sixteen::<6, 4>(vld1q_u8(packed.add(8))),
+            ],
             4 => {
                 let bytes = vld1q_u8(packed);
-                [sixteen::<4, 0>(bytes), sixteen::<4, 8>(bytes)]
+                [unpack_sixteen::<4, 0>(bytes), unpack_sixteen::<4, 8>(bytes)]
             }
             3 => {
                 let bytes = vcombine_u8(vld1_u8(packed), vld1_u8(packed.add(4)));
-                [sixteen::<3, 0>(bytes), sixteen::<3, 10>(bytes)]
+                [unpack_sixteen::<3, 0>(bytes), unpack_sixteen::<3, 10>(bytes)]
             }
             _ => {
                 let bytes = vcombine_u8(vld1_u8(packed), vdup_n_u8(0));
-                [sixteen::<2, 0>(bytes), sixteen::<2, 4>(bytes)]
+                [unpack_sixteen::<2, 0>(bytes), unpack_sixteen::<2, 4>(bytes)]
             }
         }
     }
@@ -235,23 +241,23 @@ fn unpack<const BITS: usize>(packed: &[u8]) -> [int8x16_t; 2] {
 /// first of them does not stay.
 #[inline]
 #[target_feature(enable = "neon")]
-fn sixteen<const BITS: usize, const FIRST: usize>(bytes: uint8x16_t) -> int8x16_t {
-    let places = const { &Places::new(BITS, FIRST) };
+fn unpack_sixteen<const BITS: usize, const FIRST: usize>(bytes: uint8x16_t) -> int8x16_t {
+    let tables = const { &UnpackTables::new(BITS, FIRST) };
     let part = |index: &[u8; 16], shift: &[i8; 16]| {
         // SAFETY: there are sixteen of both.
         let (index, shift) = unsafe { (vld1q_u8(index.as_ptr()), vld1q_s8(shift.as_ptr())) };
         vshlq_u8(vqtbl1q_u8(bytes, index), shift)
     };
-    let mut top = part(&places.begin, &places.begin_shift);
+    let mut top = part(&tables.begin, &tables.begin_shift);
     if !8usize.is_multiple_of(BITS) {
-        top = vorrq_u8(top, part(&places.end, &places.end_shift));
+        top = vorrq_u8(top, part(&tables.end, &tables.end_shift));
     }
-    vshlq_s8(vreinterpretq_s8_u8(top), vdupq_n_s8(places.back))
+    vshlq_s8(vreinterpretq_s8_u8(top), vdupq_n_s8(tables.back))
 }
 
 /// Where codes are among packed ones: the byte that each begins in, the one behind it, and how far
 /// to the left they are shifted (to the right if negative) so that the code ends at the top.
-struct Places {
+struct UnpackTables {
     begin: [u8; 16],
     begin_shift: [i8; 16],
     end: [u8; 16],
@@ -260,28 +266,28 @@ struct Places {
     back: i8,
 }
 
-impl Places {
+impl UnpackTables {
     #[allow(clippy::cast_possible_truncation, reason = "all are below 128")]
-    const fn new(bits: usize, first: usize) -> Places {
+    const fn new(bits: usize, first: usize) -> UnpackTables {
         let (bytes, shifts, back) = ([0; 16], [0; 16], bits as i8 - 8);
-        let mut places =
-            Places { begin: bytes, begin_shift: shifts, end: bytes, end_shift: shifts, back };
+        let mut tables =
+            UnpackTables { begin: bytes, begin_shift: shifts, end: bytes, end_shift: shifts, back };
         let mut i = 0;
         while i < 16 {
             let (byte, bit) = (first + bits * i / 8, bits * i % 8);
-            places.begin[i] = byte as u8;
-            places.begin_shift[i] = -back - bit as i8;
-            places.end[i] = byte as u8 + 1;
+            tables.begin[i] = byte as u8;
+            tables.begin_shift[i] = -back - bit as i8;
+            tables.end[i] = byte as u8 + 1;
             // Eight and more leave nothing of a byte that has no part of the code.
-            places.end_shift[i] = places.begin_shift[i] + 8;
+            tables.end_shift[i] = tables.begin_shift[i] + 8;
             i += 1;
         }
-        places
+        tables
     }
 }
 
-/// The sum of all numbers.
+/// The sum of all lanes of the accumulators.
 #[target_feature(enable = "neon")]
-fn total([a, b, c, d]: [float32x4_t; BLOCKS]) -> f32 {
+fn total([a, b, c, d]: [float32x4_t; CHUNK_BLOCKS]) -> f32 {
     vaddvq_f32(vaddq_f32(vaddq_f32(a, b), vaddq_f32(c, d)))
 }

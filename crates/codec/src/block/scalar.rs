@@ -1,4 +1,4 @@
-//! What blocks mean: the definition that the vector versions are compared with.
+//! What blocks mean: the reference implementation that the vector versions are compared with.
 //!
 //! Loops have fixed lengths and no branches, so that compilers vectorise them where there is no
 //! version by hand.
@@ -7,8 +7,12 @@ use super::{BLOCK, BLOCKS_PER_SUPER, Row};
 use half::f16;
 
 impl Row<'_> {
-    /// The codes of a block; those behind the row's end are there too. Any code is possible in a
-    /// broken file, the most negative as well.
+    /// The codes of a block, with those that fill up the last one. A broken file may have any
+    /// codes, the most negative as well.
+    ///
+    /// # Panics
+    ///
+    /// When the row has no such block.
     pub fn block_codes(&self, block: usize) -> [i8; BLOCK] {
         let size = self.method.block_bytes();
         let packed = &self.codes[block * size..][..size];
@@ -21,7 +25,11 @@ impl Row<'_> {
         }
     }
 
-    /// What the codes of a block are multiplied with.
+    /// The scale of a block, which its codes are multiplied with.
+    ///
+    /// # Panics
+    ///
+    /// When the row has no such block.
     pub fn block_scale(&self, block: usize) -> f32 {
         if self.method.has_super_blocks() {
             self.scale(block / BLOCKS_PER_SUPER) * (f32::from(self.shares[block]) / 32.0)
@@ -81,8 +89,8 @@ pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
 /// The row times codes with a scale for each block of them.
 pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
     let blocks = codes.chunks(BLOCK).zip(scales).enumerate().map(|(block, (codes, scale))| {
-        let ours = row.block_codes(block);
-        let products = ours.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));
+        let row_codes = row.block_codes(block);
+        let products = row_codes.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));
         // At most 2^19: exact.
         (row.block_scale(block) * scale) * products.sum::<i32>() as f32
     });

@@ -1,4 +1,4 @@
-//! Products with AVX2 and FMA: the eight sums of a pair are one register.
+//! Dot products with AVX2 and FMA: the eight accumulators of a pair are one register.
 
 use super::scalar::LANES;
 use std::arch::x86_64::*;
@@ -20,9 +20,9 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
     let (rows, queries) = (&rows[..(ROWS - 1) * stride + dim], &queries[..QUERIES * dim]);
     let mut sums = [[_mm256_setzero_ps(); ROWS]; QUERIES];
     let mut squares = [_mm256_setzero_ps(); ROWS];
-    let whole = dim - dim % LANES;
+    let tail = dim - dim % LANES;
     let mut at = 0;
-    while at < whole {
+    while at < tail {
         let mut query = [_mm256_setzero_ps(); QUERIES];
         for (q, query) in query.iter_mut().enumerate() {
             // SAFETY: `at + 8 <= dim`, and there are so many queries of `dim` values.
@@ -40,16 +40,16 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
         }
         at += LANES;
     }
-    if whole < dim {
-        let mask = first(dim - whole);
+    if tail < dim {
+        let mask = first_lanes(dim - tail);
         let mut query = [_mm256_setzero_ps(); QUERIES];
         for (q, query) in query.iter_mut().enumerate() {
-            // SAFETY: only what the mask shows is read, the last values of a query.
-            *query = unsafe { _mm256_maskload_ps(queries.as_ptr().add(q * dim + whole), mask) };
+            // SAFETY: only lanes of the mask are read, the last values of a query.
+            *query = unsafe { _mm256_maskload_ps(queries.as_ptr().add(q * dim + tail), mask) };
         }
         for r in 0..ROWS {
             // SAFETY: as above, for rows.
-            let row = unsafe { _mm256_maskload_ps(rows.as_ptr().add(r * stride + whole), mask) };
+            let row = unsafe { _mm256_maskload_ps(rows.as_ptr().add(r * stride + tail), mask) };
             for q in 0..QUERIES {
                 sums[q][r] = _mm256_fmadd_ps(row, query[q], sums[q][r]);
             }
@@ -61,17 +61,18 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
     (sums.map(|sums| totals(sums)), totals(squares))
 }
 
-/// A mask that shows the first `n` lanes.
+/// A mask of the first `n` lanes.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn first(n: usize) -> __m256i {
+fn first_lanes(n: usize) -> __m256i {
     // Read rather than made: filling an array would be a call for every tile.
-    const SHOWN: [i32; 2 * LANES] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-    let mask = &SHOWN[LANES - n..][..LANES];
+    const MASKS: [i32; 2 * LANES] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mask = &MASKS[LANES - n..][..LANES];
     // SAFETY: there are eight integers.
     unsafe { _mm256_loadu_si256(mask.as_ptr().cast()) }
 }
 
+/// The sum of the lanes of each accumulator, in the order of the definition.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn totals<const N: usize>(sums: [__m256; N]) -> [f32; N] {

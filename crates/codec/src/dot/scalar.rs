@@ -1,11 +1,11 @@
-//! What a product is: eight running sums, whatever the processor.
+//! The definition of a dot product: eight accumulators, whatever the processor.
 
-/// How many running sums there are.
+/// How many accumulators there are.
 pub(super) const LANES: usize = 8;
 
-/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins `stride`
-/// values behind the one before, a query right behind it. Value `i` goes into the sum `i % 8` by one
-/// fused step; vectors are filled up with zeros to whole eights.
+/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins
+/// `stride` values behind the one before, a query right behind it. Value `i` is accumulated into
+/// sum `i % 8` by a fused multiply-add; vectors are padded with zeros to a multiple of eight.
 pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
     rows: &[f32],
     queries: &[f32],
@@ -22,24 +22,24 @@ pub(super) fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
-    let mut step = |a: &[f32; LANES], b: &[f32; LANES]| {
+    let mut accumulate = |a: &[f32; LANES], b: &[f32; LANES]| {
         for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
             *sum = a.mul_add(*b, *sum);
         }
     };
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
     for (a, b) in a.iter().zip(b) {
-        step(a, b);
+        accumulate(a, b);
     }
     if !a_rest.is_empty() {
-        step(&filled(a_rest), &filled(b_rest));
+        accumulate(&zero_padded(a_rest), &zero_padded(b_rest));
     }
     total(sums)
 }
 
 /// At most eight values, and zeros behind them. So few are faster one by one than by a call that
 /// copies memory.
-pub(super) fn filled(values: &[f32]) -> [f32; LANES] {
+pub(super) fn zero_padded(values: &[f32]) -> [f32; LANES] {
     std::array::from_fn(|i| values.get(i).copied().unwrap_or(0.0))
 }
 

@@ -18,7 +18,7 @@ pub(super) const LANES: usize = 16;
 pub(super) const TILE: usize = 6;
 
 /// One value of each row of a block.
-pub(super) type Lane = [f32; LANES];
+pub(super) type Lanes = [f32; LANES];
 
 /// Calls the fastest version that the processor has.
 macro_rules! fastest {
@@ -37,8 +37,8 @@ macro_rules! fastest {
     }};
 }
 
-/// The rows of a matrix as the kernels want them: [`TILE`] of them together, value by value, and
-/// rows of zeros behind the last.
+/// The rows of a matrix as the kernels want them: [`TILE`] of them interleaved, value by value,
+/// with rows of zeros behind the last.
 #[derive(Clone, Debug)]
 pub(super) struct Tiles {
     rows: usize,
@@ -62,49 +62,54 @@ impl Tiles {
     }
 
     /// Products of the rows of a block with all rows of the matrix.
-    pub(super) fn products(&self, block: &[Lane], out: &mut [Lane]) {
+    pub(super) fn products(&self, block: &[Lanes], out: &mut [Lanes]) {
         assert!(block.len() == self.width && out.len() == self.rows);
         products(block, &self.values, out);
     }
 }
 
-/// At most 256 centroids, to be looked up.
+/// At most 256 centroids, ready for finding the nearest.
 #[derive(Clone, Debug)]
 pub(super) struct Centroids {
     tiles: Tiles,
-    /// `-|c|²/2` of each. Those behind the last have the least number: none is farther.
-    lows: Vec<[f32; TILE]>,
+    /// `-|c|²/2` of each. Those that fill up the last tile have negative infinity: none is farther.
+    minus_half_norms: Vec<[f32; TILE]>,
 }
 
 impl Centroids {
     pub(super) fn new(values: &[f32], width: usize) -> Centroids {
         let tiles = Tiles::new(values, width);
-        let low = |c: &[f32]| -0.5 * c.iter().map(|v| v * v).sum::<f32>();
-        let mut lows = vec![[f32::NEG_INFINITY; TILE]; tiles.rows.div_ceil(TILE)];
-        let each = lows.as_flattened_mut().iter_mut();
-        each.zip(values.chunks_exact(width)).for_each(|(to, centroid)| *to = low(centroid));
-        Centroids { tiles, lows }
+        let minus_half_norm = |c: &[f32]| -0.5 * c.iter().map(|v| v * v).sum::<f32>();
+        let mut minus_half_norms = vec![[f32::NEG_INFINITY; TILE]; tiles.rows.div_ceil(TILE)];
+        let each = minus_half_norms.as_flattened_mut().iter_mut();
+        each.zip(values.chunks_exact(width))
+            .for_each(|(to, centroid)| *to = minus_half_norm(centroid));
+        Centroids { tiles, minus_half_norms }
     }
 
     /// The nearest centroid of each row of a block: the one with the largest `x·c - |c|²/2`, and
-    /// the first of several. It is the first centroid when no score is a number, as in a row with
+    /// the first of several. It is the first centroid when all scores are NaN, as in a row with
     /// NaN.
-    pub(super) fn nearest(&self, block: &[Lane]) -> [u8; LANES] {
+    pub(super) fn nearest(&self, block: &[Lanes]) -> [u8; LANES] {
         assert!(block.len() == self.tiles.width && self.tiles.rows <= 256);
-        nearest(block, &self.tiles.values, &self.lows)
+        nearest(block, &self.tiles.values, &self.minus_half_norms)
     }
 }
 
-fn products(block: &[Lane], matrix: &[[f32; TILE]], out: &mut [Lane]) {
+fn products(block: &[Lanes], matrix: &[[f32; TILE]], out: &mut [Lanes]) {
     fastest!(products(block, matrix, out))
 }
 
-fn nearest(block: &[Lane], centroids: &[[f32; TILE]], lows: &[[f32; TILE]]) -> [u8; LANES] {
-    fastest!(nearest(block, centroids, lows))
+fn nearest(
+    block: &[Lanes],
+    centroids: &[[f32; TILE]],
+    minus_half_norms: &[[f32; TILE]],
+) -> [u8; LANES] {
+    fastest!(nearest(block, centroids, minus_half_norms))
 }
 
 /// Rows, at most [`LANES`], into a block, less an offset. The lanes behind the last are zero.
-pub(super) fn pack(rows: &[f32], offset: &[f32], block: &mut [Lane]) {
+pub(super) fn pack(rows: &[f32], offset: &[f32], block: &mut [Lanes]) {
     if rows.len() < LANES * block.len() {
         block.fill([0.0; LANES]);
     }
@@ -116,7 +121,7 @@ pub(super) fn pack(rows: &[f32], offset: &[f32], block: &mut [Lane]) {
 }
 
 /// The rows of a block.
-pub(super) fn unpack(block: &[Lane], rows: &mut [f32]) {
+pub(super) fn unpack(block: &[Lanes], rows: &mut [f32]) {
     for (lane, row) in rows.chunks_exact_mut(block.len()).enumerate() {
         for (value, values) in row.iter_mut().zip(block) {
             *value = values[lane];
@@ -129,9 +134,9 @@ mod tests {
     use super::*;
     use crate::product::random::Random;
 
-    /// Whole numbers, for which every order of adding gives the same: the versions must agree to
-    /// the bit. So few of them that there are many ties.
-    fn whole_numbers(random: &mut Random, count: usize) -> Vec<f32> {
+    /// Small integers, for which every order of adding gives the same: the versions must agree to
+    /// the bit. So few different ones that there are many ties.
+    fn small_integers(random: &mut Random, count: usize) -> Vec<f32> {
         (0..count).map(|_| random.below(5) as f32 - 2.0).collect()
     }
 
@@ -139,11 +144,11 @@ mod tests {
     fn the_vector_versions_agree_with_the_plain_one() {
         let mut random = Random::new(1);
         for width in (1..=20).chain([31, 100, 300]) {
-            let rows = whole_numbers(&mut random, LANES * width);
+            let rows = small_integers(&mut random, LANES * width);
             let mut block = vec![[0.0; LANES]; width];
             pack(&rows, &vec![0.0; width], &mut block);
             for count in (1..=20).chain([127, 254, 255, 256]) {
-                let matrix = whole_numbers(&mut random, count * width);
+                let matrix = small_integers(&mut random, count * width);
                 let (mut plain, mut fast) = (vec![[0.0; LANES]; count], vec![[7.0; LANES]; count]);
                 let tiles = Tiles::new(&matrix, width);
                 scalar::products(&block, &tiles.values, &mut plain);
@@ -154,7 +159,8 @@ mod tests {
 
                 let centroids = Centroids::new(&matrix, width);
                 let fast = centroids.nearest(&block);
-                let plain = scalar::nearest(&block, &centroids.tiles.values, &centroids.lows);
+                let plain =
+                    scalar::nearest(&block, &centroids.tiles.values, &centroids.minus_half_norms);
                 assert_eq!(plain, fast, "{width} {count}");
                 for (row, &code) in rows.chunks_exact(width).zip(&fast) {
                     let distance =
@@ -169,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_no_numbers_have_some_centroid() {
+    fn rows_with_nan_or_infinity_have_some_centroid() {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             for count in [1, 4, 7, 256] {
                 let matrix: Vec<f32> = (0..count * 2).map(|i| (i % 7) as f32 - 3.0).collect();
@@ -178,7 +184,8 @@ mod tests {
                 block[1][5] = -bad;
                 let centroids = Centroids::new(&matrix, 2);
                 let fast = centroids.nearest(&block);
-                let plain = scalar::nearest(&block, &centroids.tiles.values, &centroids.lows);
+                let plain =
+                    scalar::nearest(&block, &centroids.tiles.values, &centroids.minus_half_norms);
                 assert_eq!(plain, fast);
                 assert!(usize::from(fast[5]) < count);
                 assert!(!bad.is_nan() || fast[5] == 0);

@@ -1,10 +1,10 @@
-//! The algebra that finding a rotation takes: eigenvectors of a symmetric matrix, and the
-//! orthogonal matrix nearest to one. Matrices stand row by row.
+//! The linear algebra that finding a rotation takes: eigenvectors of a symmetric matrix, and the
+//! orthogonal matrix nearest to one. Matrices are stored row by row.
 
 use rayon::prelude::*;
 
-/// Below this many rows, a step over all rows of a matrix is not worth handing to other threads.
-const ROWS_A_TASK: usize = 64;
+/// The fewest rows of a matrix that are worth a task for another thread.
+const ROWS_PER_TASK: usize = 64;
 
 pub(super) fn identity(dim: usize) -> Vec<f32> {
     let mut matrix = vec![0.0; dim * dim];
@@ -23,10 +23,10 @@ pub(super) fn transposed<T: Copy + Default>(matrix: &[T], dim: usize) -> Vec<T> 
 }
 
 /// The orthogonal matrix nearest to a square one: its polar factor, by Newton's iteration
-/// `x = (x + x⁻ᵀ) / 2` with scaling. None when the matrix has no inverse, or nearly so.
+/// `x = (x + x⁻ᵀ) / 2` with scaling. `None` when the matrix has no inverse, or nearly so.
 pub(super) fn polar(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
     let mut x = matrix.to_vec();
-    // It takes about ten rounds, and more only where rounding has the better of it.
+    // It takes about ten rounds, and more only where rounding errors keep it from converging.
     for _ in 0..40 {
         let inverse = transposed(&inverse(&x, dim)?, dim);
         let scale = (norm(&inverse) / norm(&x)).sqrt();
@@ -49,11 +49,13 @@ pub(super) fn polar(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
     None
 }
 
+/// The Frobenius norm.
 fn norm(matrix: &[f64]) -> f64 {
     matrix.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// By Gauss and Jordan, in place, the largest value of a column leading.
+/// The inverse of a matrix by Gauss-Jordan elimination, with the largest value of a column as
+/// pivot; `None` when there is none.
 fn inverse(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
     let mut a = matrix.to_vec();
     let mut swaps = Vec::with_capacity(dim);
@@ -61,10 +63,10 @@ fn inverse(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
         let larger = |&i: &usize, &j: &usize| {
             a[i * dim + k].abs().total_cmp(&a[j * dim + k].abs()).then(j.cmp(&i))
         };
-        let lead = (k..dim).max_by(larger)?;
-        swaps.push(lead);
-        if lead != k {
-            let (head, tail) = a.split_at_mut(lead * dim);
+        let pivot = (k..dim).max_by(larger)?;
+        swaps.push(pivot);
+        if pivot != k {
+            let (head, tail) = a.split_at_mut(pivot * dim);
             head[k * dim..][..dim].swap_with_slice(&mut tail[..dim]);
         }
         let factor = 1.0 / a[k * dim + k];
@@ -75,27 +77,30 @@ fn inverse(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
         row[k] = 1.0;
         row.iter_mut().for_each(|value| *value *= factor);
         let row = row.to_vec();
-        a.par_chunks_exact_mut(dim).with_min_len(ROWS_A_TASK).enumerate().for_each(|(i, other)| {
-            if i != k {
-                let factor = std::mem::take(&mut other[k]);
-                other.iter_mut().zip(&row).for_each(|(value, row)| *value -= factor * row);
-            }
-        });
+        a.par_chunks_exact_mut(dim).with_min_len(ROWS_PER_TASK).enumerate().for_each(
+            |(i, other)| {
+                if i != k {
+                    let factor = std::mem::take(&mut other[k]);
+                    other.iter_mut().zip(&row).for_each(|(value, row)| *value -= factor * row);
+                }
+            },
+        );
     }
-    for (k, lead) in swaps.into_iter().enumerate().rev().filter(|(k, lead)| k != lead) {
-        a.chunks_exact_mut(dim).for_each(|row| row.swap(k, lead));
+    for (k, pivot) in swaps.into_iter().enumerate().rev().filter(|(k, pivot)| k != pivot) {
+        a.chunks_exact_mut(dim).for_each(|row| row.swap(k, pivot));
     }
     Some(a)
 }
 
-/// The eigenvalues of a symmetric matrix, in no order, and its eigenvectors as rows. None when the
-/// iteration does not end.
+/// The eigenvalues of a symmetric matrix, in no order, and its eigenvectors as rows. `None` when
+/// the iteration does not converge.
 pub(super) fn eigen(matrix: &[f64], dim: usize) -> Option<(Vec<f64>, Vec<f64>)> {
-    let (mut diagonal, mut beside, reflections) = tridiagonal(matrix, dim);
+    let (mut diagonal, mut off_diagonal, reflections) = tridiagonal(matrix, dim);
     let mut vectors = vec![0.0; dim * dim];
     vectors.iter_mut().step_by(dim + 1).for_each(|value| *value = 1.0);
-    implicit_ql(&mut diagonal, &mut beside, &mut vectors)?;
-    // These are the vectors of the tridiagonal matrix: the reflections lead back to the first.
+    implicit_ql(&mut diagonal, &mut off_diagonal, &mut vectors)?;
+    // These are the vectors of the tridiagonal matrix: the reflections lead back to those of the
+    // first.
     vectors.par_chunks_exact_mut(dim).for_each(|vector| {
         for (k, v) in reflections.iter().enumerate().rev() {
             let tail = &mut vector[k + 1..];
@@ -106,29 +111,29 @@ pub(super) fn eigen(matrix: &[f64], dim: usize) -> Option<(Vec<f64>, Vec<f64>)> 
     Some((diagonal, vectors))
 }
 
-/// Householder's reduction: the diagonal, the values beside it, and the unit vectors of the
-/// reflections, the first of which leaves only the first value alone.
+/// Householder's reduction to a tridiagonal matrix: its diagonal, the values beside the diagonal,
+/// and the unit vectors of the reflections, the first of which leaves only the first value alone.
 fn tridiagonal(matrix: &[f64], dim: usize) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let mut a = matrix.to_vec();
-    let mut beside = vec![0.0; dim];
+    let mut off_diagonal = vec![0.0; dim];
     let mut reflections = Vec::new();
     for k in 0..dim.saturating_sub(1) {
         // The matrix is symmetric, so the column below the diagonal is this part of the row.
         let mut v = a[k * dim + k + 1..][..dim - k - 1].to_vec();
         let length = norm(&v);
         let image = if v[0] > 0.0 { -length } else { length };
-        beside[k] = image;
+        off_diagonal[k] = image;
         v[0] -= image;
         let length = norm(&v);
         if length > 0.0 {
             v.iter_mut().for_each(|value| *value /= length);
         }
         let rest = &mut a[(k + 1) * dim..];
-        let rows = rest.par_chunks_exact(dim).with_min_len(ROWS_A_TASK);
+        let rows = rest.par_chunks_exact(dim).with_min_len(ROWS_PER_TASK);
         let mut w: Vec<f64> = rows.map(|row| 2.0 * dot(&row[k + 1..], &v)).collect();
         let common = dot(&w, &v);
         w.iter_mut().zip(&v).for_each(|(w, v)| *w -= common * v);
-        let rows = rest.par_chunks_exact_mut(dim).with_min_len(ROWS_A_TASK);
+        let rows = rest.par_chunks_exact_mut(dim).with_min_len(ROWS_PER_TASK);
         rows.zip(&w).zip(&v).for_each(|((row, &wi), &vi)| {
             for ((value, w), v) in row[k + 1..].iter_mut().zip(&w).zip(&v) {
                 *value -= vi * w + wi * v;
@@ -137,7 +142,7 @@ fn tridiagonal(matrix: &[f64], dim: usize) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>
         reflections.push(v);
     }
     let diagonal = a.iter().copied().step_by(dim + 1).collect();
-    (diagonal, beside, reflections)
+    (diagonal, off_diagonal, reflections)
 }
 
 /// The QL iteration with implicit shifts. `vectors` are turned with it, as rows.
@@ -156,7 +161,7 @@ fn implicit_ql(d: &mut [f64], e: &mut [f64], vectors: &mut [f64]) -> Option<()> 
             let g = (d[l + 1] - d[l]) / (2.0 * e[l]);
             let mut g = d[m] - d[l] + e[l] / (g + g.hypot(1.0).copysign(g));
             let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
-            let mut early = false;
+            let mut deflated = false;
             for i in (l..m).rev() {
                 let (f, b) = (s * e[i], c * e[i]);
                 let r = f.hypot(g);
@@ -164,7 +169,7 @@ fn implicit_ql(d: &mut [f64], e: &mut [f64], vectors: &mut [f64]) -> Option<()> 
                 if r == 0.0 {
                     d[i + 1] -= p;
                     e[m] = 0.0;
-                    early = true;
+                    deflated = true;
                     break;
                 }
                 (s, c) = (f / r, g / r);
@@ -178,7 +183,7 @@ fn implicit_ql(d: &mut [f64], e: &mut [f64], vectors: &mut [f64]) -> Option<()> 
                     (*a, *b) = (c * *a - s * *b, s * *a + c * *b);
                 }
             }
-            if !early {
+            if !deflated {
                 d[l] -= p;
                 e[l] = g;
                 e[m] = 0.0;
@@ -188,7 +193,7 @@ fn implicit_ql(d: &mut [f64], e: &mut [f64], vectors: &mut [f64]) -> Option<()> 
     Some(())
 }
 
-/// The sum of the products of two rows, in f64.
+/// The dot product of two vectors of the same length, in f64.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     // Four sums, which the compiler can keep in vectors.
     let (heads, tails) = (a.as_chunks::<4>(), b.as_chunks::<4>());
@@ -234,7 +239,7 @@ mod tests {
         }
         assert_eq!(inverse(&[0.0], 1), None);
         assert_eq!(inverse(&[1.0, 2.0, 2.0, 4.0], 2), None);
-        // A zero on the diagonal is no obstacle.
+        // With a zero on the diagonal rows are swapped.
         assert_eq!(inverse(&[0.0, 1.0, 1.0, 0.0], 2).unwrap(), [0.0, 1.0, 1.0, 0.0]);
     }
 

@@ -1,6 +1,6 @@
-//! k-means for all parts at once.
+//! k-means (Lloyd's algorithm) for all parts at once.
 
-use super::kernels::{self, Centroids, LANES, Lane, Tiles};
+use super::kernels::{self, Centroids, LANES, Lanes, Tiles};
 use super::random::Random;
 use rayon::prelude::*;
 
@@ -11,13 +11,13 @@ const TASKS: usize = 32;
 /// How many blocks a task looks at for one part after the other: they stay in the cache.
 const GROUP: usize = 8;
 
-/// How many rows for each centroid the first centroids are chosen among.
-const START_ROWS: usize = 8;
+/// How many rows for each centroid the initial centroids are chosen among.
+const INITIAL_ROWS: usize = 8;
 
-/// How much farther than to the mean of their rows centroids are moved, of that way. With the means
-/// moving on in the same direction, it takes about half the rounds; with all of it, centroids whose
-/// rows stay would go back and forth.
-const BEYOND: f64 = 0.8;
+/// How far centroids are moved beyond the mean of their rows, as a fraction of the way there. As
+/// the means move on in the same direction, it takes about half the rounds; with 1, centroids whose
+/// rows stay would oscillate.
+const OVERSHOOT: f64 = 0.8;
 
 /// How rows are cut.
 #[derive(Clone, Copy, Debug)]
@@ -33,34 +33,34 @@ impl Shape {
         self.dim / self.parts
     }
 
-    /// Values of all centroids of a part.
-    pub(super) fn table(&self) -> usize {
+    /// Values of the table of a part: of all its centroids.
+    pub(super) fn table_len(&self) -> usize {
         self.centroids * self.width()
     }
 
-    /// The centroids of each part, to be looked up.
+    /// The centroids of each part, ready for finding the nearest.
     pub(super) fn tables(&self, centroids: &[f32]) -> Vec<Centroids> {
-        let parts = centroids.par_chunks_exact(self.table());
+        let parts = centroids.par_chunks_exact(self.table_len());
         parts.map(|values| Centroids::new(values, self.width())).collect()
     }
 }
 
-/// Rows in blocks.
+/// Rows packed into blocks of [`LANES`].
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     dim: usize,
     rows: usize,
-    values: Vec<Lane>,
+    values: Vec<Lanes>,
 }
 
 impl Blocks {
-    /// The rows of these numbers, less an offset.
+    /// The rows with these indices, less an offset.
     pub(super) fn gather(rows: &[f32], dim: usize, order: &[usize], offset: &[f32]) -> Blocks {
         let mut values = vec![[0.0; LANES]; order.len().div_ceil(LANES) * dim];
         values.par_chunks_mut(dim).zip(order.par_chunks(LANES)).for_each(|(block, order)| {
-            let mut some = Vec::with_capacity(LANES * dim);
-            order.iter().for_each(|row| some.extend_from_slice(&rows[row * dim..][..dim]));
-            kernels::pack(&some, offset, block);
+            let mut gathered = Vec::with_capacity(LANES * dim);
+            order.iter().for_each(|row| gathered.extend_from_slice(&rows[row * dim..][..dim]));
+            kernels::pack(&gathered, offset, block);
         });
         Blocks { dim, rows: order.len(), values }
     }
@@ -76,7 +76,7 @@ impl Blocks {
         View { rows, values }
     }
 
-    /// The rows again, one after the other.
+    /// The rows one after the other, as they were before packing.
     pub(super) fn to_rows(&self) -> Vec<f32> {
         let mut rows = vec![0.0; self.rows * self.dim];
         let blocks = self.values.par_chunks(self.dim);
@@ -103,7 +103,7 @@ impl Blocks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     rows: usize,
-    values: &'a [Lane],
+    values: &'a [Lanes],
 }
 
 impl View<'_> {
@@ -111,22 +111,22 @@ impl View<'_> {
         Blocks { dim, rows: self.rows, values: self.values.to_vec() }
     }
 
-    /// How many rows the block of this number has.
+    /// How many rows the block with this index has.
     fn rows_of(&self, block: usize) -> usize {
         (self.rows - block * LANES).min(LANES)
     }
 }
 
-/// The first centroids: rows, each chosen with a probability by its squared distance from those
+/// The initial centroids: rows, each chosen with a probability by its squared distance from those
 /// before it (k-means++).
-pub(super) fn start(view: View, shape: Shape, random: &Random) -> Vec<f32> {
+pub(super) fn initial_centroids(view: View, shape: Shape, random: &Random) -> Vec<f32> {
     let width = shape.width();
-    let rows = view.rows.min(shape.centroids * START_ROWS);
-    let mut centroids = vec![0.0; shape.parts * shape.table()];
-    centroids.par_chunks_exact_mut(shape.table()).enumerate().for_each(|(part, centroids)| {
+    let rows = view.rows.min(shape.centroids * INITIAL_ROWS);
+    let mut centroids = vec![0.0; shape.parts * shape.table_len()];
+    centroids.par_chunks_exact_mut(shape.table_len()).enumerate().for_each(|(part, centroids)| {
         let mut random = random.fork(part);
         let blocks = view.values.chunks_exact(shape.dim).take(rows.div_ceil(LANES));
-        let blocks: Vec<&[Lane]> = blocks.map(|block| &block[part * width..][..width]).collect();
+        let blocks: Vec<&[Lanes]> = blocks.map(|block| &block[part * width..][..width]).collect();
         let mut distances = vec![[f32::INFINITY; LANES]; blocks.len()];
         let mut chosen = random.below(rows);
         for centroid in centroids.chunks_exact_mut(width) {
@@ -135,17 +135,17 @@ pub(super) fn start(view: View, shape: Shape, random: &Random) -> Vec<f32> {
             }
             let mut sums = Vec::with_capacity(blocks.len());
             for (block, distances) in blocks.iter().zip(&mut distances) {
-                nearer(block, centroid, distances);
+                lower_distances(block, centroid, distances);
                 sums.push(distances.iter().sum::<f32>());
             }
-            chosen = choose(&mut random, &sums, &distances, rows);
+            chosen = sample_row(&mut random, &sums, &distances, rows);
         }
     });
     centroids
 }
 
 /// Lowers the squared distances of a block's rows to those from a centroid.
-fn nearer(block: &[Lane], centroid: &[f32], distances: &mut Lane) {
+fn lower_distances(block: &[Lanes], centroid: &[f32], distances: &mut Lanes) {
     let mut sums = [0.0; LANES];
     for (values, c) in block.iter().zip(centroid) {
         for (sum, value) in sums.iter_mut().zip(values) {
@@ -157,8 +157,9 @@ fn nearer(block: &[Lane], centroid: &[f32], distances: &mut Lane) {
     }
 }
 
-/// A row by its distance, given their sums for each block; any row when all are zero.
-fn choose(random: &mut Random, sums: &[f32], distances: &[Lane], rows: usize) -> usize {
+/// A row at random, weighted by the distances, whose sums of each block are given; any row when all
+/// are zero.
+fn sample_row(random: &mut Random, sums: &[f32], distances: &[Lanes], rows: usize) -> usize {
     let total: f64 = sums.iter().map(|&sum| f64::from(sum)).sum();
     let mut left = random.unit() * total;
     for (block, &sum) in sums.iter().enumerate() {
@@ -175,9 +176,9 @@ fn choose(random: &mut Random, sums: &[f32], distances: &[Lane], rows: usize) ->
     random.below(rows)
 }
 
-/// One round of k-means over some rows. False when nothing changed. After the last round there must
-/// be no centroid that was only put somewhere to be moved by the next.
-pub(super) fn step(
+/// One round of k-means over some rows. False when nothing changed. The last round leaves no
+/// centroid in a provisional place that another round would have to move.
+pub(super) fn iterate(
     view: View,
     shape: Shape,
     centroids: &mut [f32],
@@ -198,12 +199,12 @@ pub(super) fn step(
             for (group, values) in values.chunks(GROUP * shape.dim).enumerate() {
                 let first = number * task + group * GROUP;
                 for (part, table) in tables.iter().enumerate() {
-                    let sums = &mut sums[part * shape.table()..][..shape.table()];
+                    let sums = &mut sums[part * shape.table_len()..][..shape.table_len()];
                     let counts = &mut counts[part * shape.centroids..][..shape.centroids];
                     for (i, block) in values.chunks_exact(shape.dim).enumerate() {
                         let block = &block[part * width..][..width];
                         let codes = table.nearest(block);
-                        add(block, &codes[..view.rows_of(first + i)], sums, counts);
+                        accumulate(block, &codes[..view.rows_of(first + i)], sums, counts);
                     }
                 }
             }
@@ -211,19 +212,19 @@ pub(super) fn step(
         })
         .collect();
     let changed: Vec<bool> = centroids
-        .par_chunks_exact_mut(shape.table())
+        .par_chunks_exact_mut(shape.table_len())
         .enumerate()
         .map(|(part, centroids)| {
-            let mut total = vec![0.0f64; shape.table()];
+            let mut total = vec![0.0f64; shape.table_len()];
             let mut counts = vec![0u32; shape.centroids];
             for (sum, count) in &sums {
-                let sum = &sum[part * shape.table()..][..shape.table()];
+                let sum = &sum[part * shape.table_len()..][..shape.table_len()];
                 total.iter_mut().zip(sum).for_each(|(total, &sum)| *total += f64::from(sum));
                 let count = &count[part * shape.centroids..][..shape.centroids];
                 counts.iter_mut().zip(count).for_each(|(total, count)| *total += count);
             }
-            let beyond = if last { 0.0 } else { BEYOND };
-            let moved = update(centroids, &total, &counts, width, beyond);
+            let overshoot = if last { 0.0 } else { OVERSHOOT };
+            let moved = move_to_means(centroids, &total, &counts, width, overshoot);
             let random = (!last).then(|| random.fork(part));
             moved | fill_empty(centroids, &mut counts, width, random)
         })
@@ -232,7 +233,7 @@ pub(super) fn step(
 }
 
 /// Adds the rows of a block to the sums of their centroids.
-fn add(block: &[Lane], codes: &[u8], sums: &mut [f32], counts: &mut [u32]) {
+fn accumulate(block: &[Lanes], codes: &[u8], sums: &mut [f32], counts: &mut [u32]) {
     for (lane, &code) in codes.iter().enumerate() {
         let code = usize::from(code);
         counts[code] += 1;
@@ -244,13 +245,19 @@ fn add(block: &[Lane], codes: &[u8], sums: &mut [f32], counts: &mut [u32]) {
 
 /// Moves centroids to the mean of their rows, and somewhat beyond. True when one has moved.
 #[allow(clippy::cast_possible_truncation)]
-fn update(centroids: &mut [f32], sums: &[f64], counts: &[u32], width: usize, beyond: f64) -> bool {
+fn move_to_means(
+    centroids: &mut [f32],
+    sums: &[f64],
+    counts: &[u32],
+    width: usize,
+    overshoot: f64,
+) -> bool {
     let mut moved = false;
     let of_each = centroids.chunks_exact_mut(width).zip(sums.chunks_exact(width));
     for ((centroid, sum), &count) in of_each.zip(counts).filter(|(_, count)| **count > 0) {
         for (value, sum) in centroid.iter_mut().zip(sum) {
             let mean = sum / f64::from(count);
-            let new = (mean + beyond * (mean - f64::from(*value))) as f32;
+            let new = (mean + overshoot * (mean - f64::from(*value))) as f32;
             moved |= new != *value;
             *value = new;
         }
@@ -268,7 +275,7 @@ pub(super) fn fill_empty(
     mut random: Option<Random>,
 ) -> bool {
     let mut filled = false;
-    let far = centroids.iter().fold(0.0f32, |far, value| far.max(value.abs()));
+    let largest = centroids.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
     for empty in 0..counts.len() {
         let most = (0..counts.len()).max_by_key(|&i| (counts[i], usize::MAX - i));
         let Some(most) = most.filter(|&most| counts[empty] == 0 && counts[most] > 0) else {
@@ -276,7 +283,7 @@ pub(super) fn fill_empty(
         };
         for i in 0..width {
             let shift = random.as_mut().map_or(0.0, |random| random.unit() as f32 - 0.5);
-            centroids[empty * width + i] = centroids[most * width + i] + shift * far / 256.0;
+            centroids[empty * width + i] = centroids[most * width + i] + shift * largest / 256.0;
         }
         // At least one is left, so that there is always one with most.
         counts[empty] = counts[most] / 2;

@@ -1,10 +1,10 @@
-//! Product quantization: a row is cut into parts, and each part becomes the number of the nearest
-//! of at most 256 centroids.
+//! Product quantization: a row is cut into parts (subvectors), and each part becomes the number of
+//! the nearest of at most 256 centroids.
 //!
 //! * [`Codebook`]: the centroids of all parts, and the rotation that rows may take before they are
 //!   cut. It encodes and decodes.
 //! * [`Training`]: makes a codebook for some rows, by k-means for each part. With `rotate`, it also
-//!   finds the rotation with which the parts can be told apart best (optimized product quantization).
+//!   finds the rotation with which quantization loses least (optimized product quantization).
 //!
 //! Inside, `kernels` has the two loops that all time is spent in, with its versions beside it;
 //! `lloyd` is k-means, `rotation` the search for the rotation, `linear` the algebra for that.
@@ -23,7 +23,7 @@ mod scalar;
 mod tests;
 mod train;
 
-use kernels::{Centroids, LANES, Lane, Tiles};
+use kernels::{Centroids, LANES, Lanes, Tiles};
 pub use linear::dot;
 pub use train::{Training, TrainingError};
 
@@ -39,7 +39,7 @@ pub struct Codebook {
 
 impl Codebook {
     /// A codebook of `values[part][centroid][value]`. `projection` is an orthogonal matrix of `dim`
-    /// rows and columns: a row times it is what was quantized. None unless `parts` divides `dim`,
+    /// rows and columns: a row times it is what was quantized. `None` unless `parts` divides `dim`,
     /// there are 1 to 256 centroids, and the lengths fit.
     pub fn new(
         dim: usize,
@@ -62,7 +62,7 @@ impl Codebook {
         self.dim
     }
 
-    /// Parts of a row, and codes.
+    /// Parts (subvectors) of a row, which is the number of codes of a row too.
     pub fn parts(&self) -> usize {
         self.parts
     }
@@ -77,13 +77,17 @@ impl Codebook {
         &self.values
     }
 
-    /// What a row is multiplied with before it is quantized, row by row.
+    /// The matrix that a row is multiplied with before it is quantized, row by row; `None` without
+    /// a rotation.
     pub fn projection(&self) -> Option<&[f32]> {
         self.projection.as_deref()
     }
 
     /// Decodes rows of a code for each part. A code beyond the last centroid is taken for the last.
-    /// Panics unless `codes` has whole rows and `out` has as many.
+    ///
+    /// # Panics
+    ///
+    /// When `out` does not have whole rows, or `codes` not as many.
     pub fn decode(&self, codes: &[u8], out: &mut [f32]) {
         self.check_lengths(out, codes);
         let Some(projection) = &self.projection else {
@@ -118,7 +122,11 @@ impl Codebook {
 
     /// The numbers of the nearest centroids, for each row and part. It prepares for as long as a few
     /// rows take, so it should be given many rows at once; it uses the calling thread only. Parts
-    /// with NaN or infinity get any code. Panics unless `rows` are whole and `codes` has as many.
+    /// with NaN or infinity get any code.
+    ///
+    /// # Panics
+    ///
+    /// When `rows` are not whole rows, or `codes` does not have a place for each part exactly.
     pub fn encode(&self, rows: &[f32], codes: &mut [u8]) {
         self.check_lengths(rows, codes);
         let nearest = Nearest::new(self);
@@ -162,10 +170,10 @@ impl Codebook {
     }
 }
 
-/// A codebook made ready for looking up centroids.
+/// A codebook made ready for finding the nearest centroids.
 struct Nearest {
-    /// The mean of the centroids, which they and rows are looked at less: the differences of
-    /// distances would drown in rounding where all rows are far from zero.
+    /// The mean of the centroids, which is subtracted from them and from rows: the differences of
+    /// distances would be lost in rounding where all rows are far from zero.
     offset: Vec<f32>,
     tables: Vec<Centroids>,
 }
@@ -187,7 +195,7 @@ impl Nearest {
     }
 
     /// The codes of a block's rows, as many as there is room for.
-    fn encode(&self, block: &[Lane], codes: &mut [u8]) {
+    fn encode(&self, block: &[Lanes], codes: &mut [u8]) {
         let parts = self.tables.len();
         let blocks = block.chunks_exact(block.len() / parts);
         for (part, (block, table)) in blocks.zip(&self.tables).enumerate() {

@@ -1,22 +1,23 @@
 //! Looking for the rotation with which rows lose least when they are cut and quantized.
 //!
-//! The start is the axes of the rows' covariance, dealt out so that all parts have about the same
-//! product of variances, which is the best for Gaussian rows (Ge, He, Ke and Sun, "Optimized Product
-//! Quantization", 2013). Then, in turns, rows are given the nearest centroids, and with these codes
-//! kept, the best centroids for the rotation and the best rotation for the centroids are found.
+//! The start is the principal axes of the rows' covariance, assigned so that all parts have about
+//! the same product of variances, which is the best for Gaussian rows (Ge, He, Ke and Sun,
+//! "Optimized Product Quantization", 2013). Then, in turns, rows are given the nearest centroids,
+//! and with these codes kept, the best centroids for the rotation and the best rotation for the
+//! centroids are found.
 //!
 //! With the codes kept, all that is needed of the rows is the sum of those with the same code, in
 //! each part: the rotation is found without going over them again.
 
-use super::kernels::{self, LANES, Lane, Tiles};
+use super::kernels::{self, LANES, Lanes, Tiles};
 use super::linear::{eigen, identity, polar, transposed};
 use super::lloyd::{self, Blocks, Shape};
 use super::random::Random;
 use rayon::prelude::*;
 
 /// Rows for each centroid that the rotation is found with.
-const ROWS_A_CENTROID: usize = 128;
-/// Rows that the covariance is taken of.
+const ROWS_PER_CENTROID: usize = 128;
+/// The most rows that the covariance is computed of.
 const COVARIANCE_ROWS: usize = 16384;
 /// Rounds of k-means before the rotation is looked at for the first time.
 const FIRST_ROUNDS: usize = 8;
@@ -25,7 +26,7 @@ const FITS: usize = 2;
 
 /// A rotation and centroids for rotated rows.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Rotation {
     pub(super) columns: Vec<f32>,
     pub(super) centroids: Vec<f32>,
 }
@@ -37,21 +38,21 @@ pub(super) fn find(
     rounds: usize,
     random: &Random,
     progress: &mut dyn FnMut(f64),
-) -> Found {
+) -> Rotation {
     let dim = shape.dim;
-    let sample = blocks.first(shape.centroids * ROWS_A_CENTROID).to_blocks(dim);
+    let sample = blocks.first(shape.centroids * ROWS_PER_CENTROID).to_blocks(dim);
     let rows = sample.to_rows();
-    let start = axes(&rows, shape).unwrap_or_else(|| identity(dim));
+    let start = principal_axes(&rows, shape).unwrap_or_else(|| identity(dim));
     let mut rotation: Vec<f64> = transposed(&start, dim).into_iter().map(f64::from).collect();
-    let mut found = Found { columns: start, centroids: Vec::new() };
+    let mut found = Rotation { columns: start, centroids: Vec::new() };
     for round in 0..=rounds {
         let mut rotated = sample.clone();
         rotated.rotate(&found.columns);
         let view = rotated.first(usize::MAX);
         if round == 0 {
-            found.centroids = lloyd::start(view, shape, random);
+            found.centroids = lloyd::initial_centroids(view, shape, random);
             for number in 0..FIRST_ROUNDS {
-                lloyd::step(view, shape, &mut found.centroids, &random.fork(number), false);
+                lloyd::iterate(view, shape, &mut found.centroids, &random.fork(number), false);
             }
         }
         let codes = lloyd::assign(view, shape, &found.centroids);
@@ -100,7 +101,7 @@ impl Sums {
     #[allow(clippy::cast_possible_truncation)]
     fn fit_centroids(&self, rotation: &[f64], centroids: &mut [f32], shape: Shape) {
         let width = shape.width();
-        let parts = centroids.par_chunks_exact_mut(shape.table()).enumerate();
+        let parts = centroids.par_chunks_exact_mut(shape.table_len()).enumerate();
         parts.for_each(|(part, centroids)| {
             let of_each = centroids.chunks_exact_mut(width).zip(&self.counts[part]);
             let of_each = of_each.zip(self.rows[part].chunks_exact(shape.dim));
@@ -125,7 +126,7 @@ impl Sums {
             .into_par_iter()
             .map(|part| {
                 let mut strip = vec![0.0; dim * width];
-                let centroids = &centroids[part * shape.table()..][..shape.table()];
+                let centroids = &centroids[part * shape.table_len()..][..shape.table_len()];
                 for (sum, centroid) in
                     self.rows[part].chunks_exact(dim).zip(centroids.chunks_exact(width))
                 {
@@ -142,15 +143,15 @@ impl Sums {
         for i in 0..dim {
             strips.iter().for_each(|strip| matrix.extend_from_slice(&strip[i * width..][..width]));
         }
-        // Where rows do not fill all dimensions, the matrix has no inverse and says nothing about
-        // the others. A little of the present rotation leaves these as they are.
-        let little = 1e-7 * matrix.iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        matrix.iter_mut().zip(rotation).for_each(|(to, old)| *to += little * old);
+        // Where rows do not span all dimensions, the matrix is singular and says nothing about the
+        // others. Adding a little of the present rotation (a ridge) leaves these as they are.
+        let ridge = 1e-7 * matrix.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        matrix.iter_mut().zip(rotation).for_each(|(to, old)| *to += ridge * old);
         polar(&matrix, dim)
     }
 
     fn fill_empty(&self, centroids: &mut [f32], shape: Shape, random: &Random) {
-        let parts = centroids.chunks_exact_mut(shape.table()).zip(&self.counts).enumerate();
+        let parts = centroids.chunks_exact_mut(shape.table_len()).zip(&self.counts).enumerate();
         for (part, (centroids, counts)) in parts {
             let random = Some(random.fork(part));
             lloyd::fill_empty(centroids, &mut counts.clone(), shape.width(), random);
@@ -158,36 +159,38 @@ impl Sums {
     }
 }
 
-/// The axes of the rows, as the columns of a rotation.
+/// The principal axes of the rows, as the columns of a rotation.
 #[allow(clippy::cast_possible_truncation)]
-fn axes(rows: &[f32], shape: Shape) -> Option<Vec<f32>> {
+fn principal_axes(rows: &[f32], shape: Shape) -> Option<Vec<f32>> {
     let dim = shape.dim;
     let rows = &rows[..rows.len().min(COVARIANCE_ROWS * dim)];
     let (values, vectors) = eigen(&covariance(rows, dim), dim)?;
-    let order = deal(&values, shape.parts);
+    let order = balance_variances(&values, shape.parts);
     let axes = order.into_iter().flat_map(|i| &vectors[i * dim..][..dim]);
     Some(axes.map(|&value| value as f32).collect())
 }
 
-/// Deals out the axes, largest first, to the part with the least product of variances so far.
-fn deal(variances: &[f64], parts: usize) -> Vec<usize> {
+/// Assigns the axes, largest variance first, to the part with the least product of variances so
+/// far.
+fn balance_variances(variances: &[f64], parts: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..variances.len()).collect();
     order.sort_by(|&i, &j| variances[j].total_cmp(&variances[i]).then(i.cmp(&j)));
     let largest = variances.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     // Logarithms of what is at least one, so that the more axes the larger.
     let weight = |i: usize| (variances[i] / largest * 1e10).max(1.0).ln();
-    let mut dealt = vec![(0.0f64, Vec::new()); parts];
+    let mut assigned = vec![(0.0f64, Vec::new()); parts];
     for i in order {
-        let open = dealt.iter_mut().filter(|(_, axes)| axes.len() < variances.len() / parts);
+        let open = assigned.iter_mut().filter(|(_, axes)| axes.len() < variances.len() / parts);
         if let Some((sum, axes)) = open.min_by(|a, b| a.0.total_cmp(&b.0)) {
             *sum += weight(i);
             axes.push(i);
         }
     }
-    dealt.into_iter().flat_map(|(_, axes)| axes).collect()
+    assigned.into_iter().flat_map(|(_, axes)| axes).collect()
 }
 
-/// Products of all columns with all: the kernel for rows, with columns for rows.
+/// The covariance of the columns of centered rows: products of all columns with all, by the kernel
+/// for rows.
 fn covariance(rows: &[f32], dim: usize) -> Vec<f64> {
     let count = rows.len() / dim;
     let mut columns = vec![0.0; rows.len()];
@@ -196,11 +199,11 @@ fn covariance(rows: &[f32], dim: usize) -> Vec<f64> {
     });
     let tiles = Tiles::new(&columns, count);
     let zeros = vec![0.0; count];
-    let strips: Vec<Vec<Lane>> = columns
+    let strips: Vec<Vec<Lanes>> = columns
         .par_chunks(LANES * count)
-        .map(|some| {
+        .map(|columns| {
             let mut block = vec![[0.0; LANES]; count];
-            kernels::pack(some, &zeros, &mut block);
+            kernels::pack(columns, &zeros, &mut block);
             let mut products = vec![[0.0; LANES]; dim];
             tiles.products(&block, &mut products);
             products

@@ -87,7 +87,7 @@ fn codes_are_of_the_nearest_centroids() {
 
 /// Far from zero, where squares have no digits left for small differences.
 #[test]
-fn rows_far_from_zero_are_told_apart() {
+fn rows_far_from_zero_are_distinguished() {
     let near = correlated(3000, 8, 2);
     let far: Vec<f32> = near.iter().map(|value| value + 1000.0).collect();
     for rotate in [false, true] {
@@ -212,7 +212,7 @@ fn what_cannot_be_learnt_from() {
 
 /// A file may have any numbers for centroids, and rows to encode may be anything.
 #[test]
-fn numbers_that_are_none_do_no_harm() {
+fn nan_and_infinity_do_no_harm() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
         for projection in [None, Some(vec![0.5, bad, -0.5, 0.5])] {
             let codebook = Codebook::new(2, 1, 2, vec![1.0, bad, 3.0, 4.0], projection).unwrap();

@@ -8,7 +8,7 @@ use std::fmt;
 /// How to make a codebook.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
-    /// Parts of a row, which become a byte each.
+    /// Parts (subvectors) of a row, which become a byte each.
     pub parts: usize,
     /// Centroids of a part, 1 to 256.
     pub centroids: usize,
@@ -30,7 +30,12 @@ impl Training {
 
     /// A codebook for rows of `dim` values, of which all are looked at: give a sample of very many.
     /// It is the same for the same rows and settings however many threads there are. `progress` is
-    /// told the done share of the work.
+    /// called with the fraction of the work that is done.
+    ///
+    /// # Errors
+    ///
+    /// When rows can't be cut as the settings say, there are no whole rows, or a value is NaN,
+    /// infinite or beyond 10^15; see [`TrainingError`].
     pub fn train(
         &self,
         rows: &[f32],
@@ -39,20 +44,20 @@ impl Training {
     ) -> Result<Codebook, TrainingError> {
         let shape = self.shape(rows, dim)?;
         if rows.len() / dim <= self.centroids {
-            return Ok(self.of_few(rows, shape));
+            return Ok(self.codebook_of_rows(rows, shape));
         }
         let random = Random::new(self.seed);
         let order = random.fork(usize::MAX).permutation(rows.len() / dim);
-        // Distances and rotations do not care about where zero is, but rounding does.
+        // Rows are centered: distances and rotations do not change by it, but rounding errors do.
         let offset = mean(rows, dim);
         let mut blocks = Blocks::gather(rows, dim, &order, &offset);
         let mut values = Vec::new();
         let mut columns = None;
-        let mut share = 0.0;
+        let mut rotation_share = 0.0;
         if self.rotate && self.parts > 1 {
-            share = 0.9;
+            rotation_share = 0.9;
             let found = rotation::find(&blocks, shape, self.rotations, &random, &mut |done| {
-                progress(share * done);
+                progress(rotation_share * done);
             });
             blocks.rotate(&found.columns);
             columns = Some(found.columns);
@@ -62,13 +67,14 @@ impl Training {
         let warm = !values.is_empty();
         let rounds = if warm { self.iterations.div_ceil(4) } else { self.iterations };
         if !warm {
-            values = lloyd::start(blocks.first(usize::MAX), shape, &random);
+            values = lloyd::initial_centroids(blocks.first(usize::MAX), shape, &random);
         }
         for round in 0..rounds {
             let rows = if warm { usize::MAX } else { rows_of_round(round, rounds, shape) };
             let (random, last) = (random.fork(round + 1), round + 1 == rounds);
-            let changed = lloyd::step(blocks.first(rows), shape, &mut values, &random, last);
-            progress(share + (1.0 - share) * (round + 1) as f64 / rounds as f64);
+            let changed = lloyd::iterate(blocks.first(rows), shape, &mut values, &random, last);
+            let rest = (1.0 - rotation_share) * (round + 1) as f64 / rounds as f64;
+            progress(rotation_share + rest);
             if !changed && rows >= blocks.rows() {
                 break;
             }
@@ -78,7 +84,7 @@ impl Training {
             None => offset,
         };
         for (part, offset) in
-            values.chunks_exact_mut(shape.table()).zip(offset.chunks_exact(shape.width()))
+            values.chunks_exact_mut(shape.table_len()).zip(offset.chunks_exact(shape.width()))
         {
             for centroid in part.chunks_exact_mut(shape.width()) {
                 centroid.iter_mut().zip(offset).for_each(|(value, offset)| *value += offset);
@@ -107,9 +113,9 @@ impl Training {
         Ok(Shape { dim, parts, centroids })
     }
 
-    /// Rows that need not be told apart: each part of each is a centroid, again and again until
-    /// there are enough.
-    fn of_few(&self, rows: &[f32], shape: Shape) -> Codebook {
+    /// A codebook for at most as many rows as centroids: each part of each row is a centroid,
+    /// repeated until there are enough.
+    fn codebook_of_rows(&self, rows: &[f32], shape: Shape) -> Codebook {
         let width = shape.width();
         let mut values = Vec::with_capacity(shape.dim * shape.centroids);
         for part in 0..shape.parts {
@@ -121,7 +127,7 @@ impl Training {
     }
 
     fn codebook(&self, values: Vec<f32>, projection: Option<Vec<f32>>, dim: usize) -> Codebook {
-        // Who asked for a rotation gets one, if only that which turns nothing.
+        // Where a rotation was asked for there is one, if only the identity.
         let projection = projection.or_else(|| self.rotate.then(|| super::linear::identity(dim)));
         Codebook { dim, parts: self.parts, centroids: self.centroids, values, projection }
     }
@@ -144,14 +150,34 @@ fn rows_of_round(round: usize, rounds: usize, shape: Shape) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TrainingError {
-    /// A byte can tell 1 to 256 centroids apart.
-    Centroids { centroids: usize },
+    /// The number of centroids is not one that a code of a byte can have: 1 to 256.
+    Centroids {
+        /// The number that was asked for.
+        centroids: usize,
+    },
     /// Rows can't be cut into parts of the same length.
-    Parts { parts: usize, dim: usize },
+    Parts {
+        /// The parts that were asked for.
+        parts: usize,
+        /// Values of a row.
+        dim: usize,
+    },
     /// There are no rows, or not whole ones.
-    Rows { values: usize, dim: usize },
-    /// A value that is NaN, infinite, or too large to be squared.
-    Value { row: usize, column: usize, value: f32 },
+    Rows {
+        /// Values of all rows.
+        values: usize,
+        /// Values that a row should have.
+        dim: usize,
+    },
+    /// A value is NaN, infinite, or beyond 10^15, where sums of squares might not be finite.
+    Value {
+        /// The row that it is in.
+        row: usize,
+        /// The column that it is in.
+        column: usize,
+        /// The value.
+        value: f32,
+    },
 }
 
 impl fmt::Display for TrainingError {

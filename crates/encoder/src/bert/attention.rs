@@ -1,70 +1,70 @@
-//! Attention: every token takes from the others of its text.
+//! Self-attention: the vector of every token becomes a weighted mean over the tokens of its text.
 
 use super::config::Config;
 use crate::kernels::PANEL;
 use crate::kernels::lanes::softmax;
-use crate::kernels::matrix::{Activation, Left, MOST_ROWS, Panels, Start, multiply};
+use crate::kernels::matrix::{Activation, Left, MAX_TILE_ROWS, Panels, Start, multiply};
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Room for one head of one text.
+/// Memory for the attention of one head in one text.
 #[derive(Debug, Default)]
-struct Room {
-    /// Keys with a line for each of their values.
+struct HeadScratch {
+    /// The keys, packed into panels.
     keys: Vec<f32>,
     scores: Vec<f32>,
 }
 
 thread_local! {
     /// Kept, so that nothing is allocated text by text.
-    static ROOM: RefCell<Room> = RefCell::default();
+    static HEAD_SCRATCH: RefCell<HeadScratch> = RefCell::default();
 }
 
-/// Rows of queries that are taken through keys and values together.
-const QUERIES: usize = 8 * MOST_ROWS;
+/// Rows of queries that are multiplied with keys and values together.
+const QUERY_ROWS: usize = 8 * MAX_TILE_ROWS;
 
 /// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
 /// value (and a panel's width behind the last row); `out` has a row for each token.
 fn attend_text(config: &Config, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
-    let (hidden, head) = (config.hidden, config.head());
+    let (hidden, head) = (config.hidden, config.head_width());
     let width = tokens.next_multiple_of(PANEL);
     #[allow(clippy::cast_precision_loss)]
     let scale = 1.0 / (head as f32).sqrt();
-    ROOM.with_borrow_mut(|room| {
-        room.keys.resize(width * head, 0.0);
-        room.scores.resize(QUERIES * width, 0.0);
+    HEAD_SCRATCH.with_borrow_mut(|scratch| {
+        scratch.keys.resize(width * head, 0.0);
+        scratch.scores.resize(QUERY_ROWS * width, 0.0);
         for h in heads {
             let column = h * head;
-            pack_keys(&qkv[hidden + column..], 3 * hidden, head, tokens, &mut room.keys);
+            pack_keys(&qkv[hidden + column..], 3 * hidden, head, tokens, &mut scratch.keys);
             let keys = Panels {
-                data: &room.keys,
+                data: &scratch.keys,
                 depth: head,
                 columns: tokens,
-                row: PANEL,
-                panel: PANEL * head,
+                row_stride: PANEL,
+                panel_stride: PANEL * head,
             };
             let values = Panels {
                 data: &qkv[2 * hidden + column..],
                 depth: tokens,
                 columns: head,
-                row: 3 * hidden,
-                panel: PANEL,
+                row_stride: 3 * hidden,
+                panel_stride: PANEL,
             };
             let mut first = 0;
             while first < tokens {
-                let n = QUERIES.min(tokens - first);
+                let n = QUERY_ROWS.min(tokens - first);
                 let queries = &qkv[first * 3 * hidden + column..];
-                let scores = &mut room.scores[..n * width];
+                let scores = &mut scratch.scores[..n * width];
                 let plain = Activation::None;
-                let queries = Left { data: queries, row: 3 * hidden, rows: n };
+                let queries = Left { data: queries, stride: 3 * hidden, rows: n };
                 multiply(queries, keys, Start::Zero, plain, scores, width);
-                let mut factors = [0.0; QUERIES];
+                let mut factors = [0.0; QUERY_ROWS];
                 for (scores, factor) in scores.chunks_exact_mut(width).zip(&mut factors) {
                     scores[tokens..].fill(f32::NEG_INFINITY);
                     *factor = 1.0 / softmax(scores, scale);
                 }
                 let out = &mut out[first * hidden + column..];
-                let scores = Left { data: scores, row: width, rows: n };
+                let scores = Left { data: scores, stride: width, rows: n };
                 multiply(scores, values, Start::Zero, plain, out, hidden);
                 for (row, factor) in out.chunks_mut(hidden).zip(&factors[..n]) {
                     row[..head].iter_mut().for_each(|x| *x *= factor);
@@ -76,12 +76,12 @@ fn attend_text(config: &Config, qkv: &[f32], tokens: usize, heads: Range<usize>,
 }
 
 /// Keys of a head as panels: sixteen tokens side by side.
-fn pack_keys(keys: &[f32], key_row: usize, head: usize, tokens: usize, panels: &mut [f32]) {
+fn pack_keys(keys: &[f32], key_stride: usize, head: usize, tokens: usize, panels: &mut [f32]) {
     for (p, panel) in panels.chunks_exact_mut(PANEL * head).enumerate() {
         for t in 0..PANEL {
             let token = p * PANEL + t;
             if token < tokens {
-                let key = &keys[token * key_row..][..head];
+                let key = &keys[token * key_stride..][..head];
                 panel[t..].iter_mut().step_by(PANEL).zip(key).for_each(|(to, &from)| *to = from);
             } else {
                 panel[t..].iter_mut().step_by(PANEL).for_each(|to| *to = 0.0);

@@ -5,25 +5,31 @@ use crate::kernels::matrix::Activation;
 use weighbridge_format::{Advice, Container, Error};
 
 /// The largest width of a layer.
-const LARGEST: usize = 1 << 16;
+const LARGEST_WIDTH: usize = 1 << 16;
 
+/// What of a model's configuration is needed to run it.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
+    /// Values of a token's vector between the layers.
     pub hidden: usize,
     pub layers: usize,
     pub heads: usize,
-    pub inner: usize,
-    pub words: usize,
+    /// Values of a token's vector between the two products of the feed-forward network.
+    pub intermediate: usize,
+    /// Tokens that have an embedding.
+    pub vocabulary_size: usize,
+    /// The most tokens of a text.
     pub positions: usize,
+    /// Of layer normalization.
     pub epsilon: f32,
     pub activation: Activation,
 }
 
 impl Config {
     pub(crate) fn read(container: &Container, tensors: &Tensors) -> Result<Config, Error> {
-        let [words, hidden] = tensors.matrix("embeddings.word_embeddings.weight")?;
+        let [vocabulary_size, hidden] = tensors.matrix("embeddings.word_embeddings.weight")?;
         let [positions, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
-        let [inner, _] = tensors.matrix("encoder.layer.0.intermediate.dense.weight")?;
+        let [intermediate, _] = tensors.matrix("encoder.layer.0.intermediate.dense.weight")?;
         let layers = (0..)
             .take_while(|i| tensors.has(&format!("encoder.layer.{i}.output.dense.weight")))
             .count();
@@ -34,13 +40,13 @@ impl Config {
                     Error::refused(what, "metadata num_attention_heads")
                 })?
             }
-            None => usual_heads(hidden)?,
+            None => default_heads(hidden)?,
         };
         let epsilon = match container.text("layer_norm_eps") {
             None => 1e-12,
             Some(text) => {
                 text.parse().ok().filter(|e: &f32| e.is_finite() && *e >= 0.0).ok_or_else(|| {
-                    let what = format!("\"{text}\" is no epsilon of a normalization");
+                    let what = format!("\"{text}\" is not an epsilon of a normalization");
                     Error::refused(what, "metadata layer_norm_eps")
                 })?
             }
@@ -56,37 +62,45 @@ impl Config {
                 return Err(Error::unsupported(name, what, "gelu, gelu_new and relu are"));
             }
         };
-        // A layer that the metadata counts and the file lacks is missed by its name while loading.
+        // A layer that the metadata counts and the file lacks is reported by its name while
+        // loading.
         let layers = match container.text("num_layers") {
             None => layers,
             Some(text) => {
                 text.parse().ok().filter(|n| (1..=1000).contains(n)).ok_or_else(|| {
-                    let what = format!("\"{text}\" is no number of layers");
+                    let what = format!("\"{text}\" is not a number of layers");
                     Error::refused(what, "num_hidden_layers in config.json, or metadata num_layers")
                 })?
             }
         };
         // Tensors may share their bytes, so the file's size alone does not bound the weights.
-        let each = (4 * hidden as u128 + 2 * inner as u128) * hidden as u128;
+        let each = (4 * hidden as u128 + 2 * intermediate as u128) * hidden as u128;
         let most = 16 * u128::from(container.size) + (1 << 24);
-        if hidden > LARGEST || inner > LARGEST || layers as u128 * each > most {
-            return Err(Error::refused(
-                format!(
-                    "{layers} layers of {hidden} and {inner} values are too much for this file"
-                ),
-                "the sizes of its tensors are wrong",
-            ));
+        if hidden > LARGEST_WIDTH || intermediate > LARGEST_WIDTH || layers as u128 * each > most {
+            let sizes = format!("{layers} layers of {hidden} and {intermediate} values");
+            let what = format!("{sizes} are too much for this file");
+            return Err(Error::refused(what, "the sizes of its tensors are wrong"));
         }
-        Ok(Config { hidden, layers, heads, inner, words, positions, epsilon, activation })
+        Ok(Config {
+            hidden,
+            layers,
+            heads,
+            intermediate,
+            vocabulary_size,
+            positions,
+            epsilon,
+            activation,
+        })
     }
 
-    pub(crate) fn head(&self) -> usize {
+    /// Values of a query, key or value in one attention head.
+    pub(crate) fn head_width(&self) -> usize {
         self.hidden / self.heads
     }
 }
 
-/// Files without metadata don't tell; these are the sizes that BERT and MiniLM were made in.
-fn usual_heads(hidden: usize) -> Result<usize, Error> {
+/// The number of heads where the metadata does not have it: that of BERT and MiniLM of this size.
+fn default_heads(hidden: usize) -> Result<usize, Error> {
     match hidden {
         128 => Ok(2),
         256 => Ok(4),

@@ -1,6 +1,6 @@
-//! A product with a matrix of the model, plus its bias.
+//! A linear layer: a product with a matrix of the model, plus its bias.
 
-use super::tensors::no_numbers;
+use super::tensors::not_finite;
 use crate::kernels::matrix::{self, Activation, Left, Packed, Start};
 use crate::kernels::pairs::{self, Kind};
 use crate::kernels::{BF16, LEVEL, Level, PANEL, bytes};
@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use weighbridge_format::{Error, Tensor};
 
+/// The packed weights and the bias of a linear layer.
 #[derive(Debug)]
 pub(crate) struct Linear {
     weights: Weights,
@@ -26,48 +27,48 @@ enum Weights {
     Bytes(bytes::Packed),
 }
 
-/// Room for the rows of a product, rounded as its weights are.
+/// The input rows of a product, rounded as its weights are; with f32 weights it stays empty.
 #[derive(Debug, Default)]
-pub(crate) struct Rounded {
-    pairs: pairs::Rows,
-    bytes: bytes::Rows,
+pub(crate) struct RoundedRows {
+    pairs: pairs::PairRows,
+    bytes: bytes::ByteRows,
 }
 
-/// Where the results go.
+/// What happens to what the output holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Into {
-    /// In place of what is there.
-    Place,
-    /// Added to what is there.
-    Sum,
+pub(crate) enum Output {
+    /// Results replace it.
+    Overwrite,
+    /// Results are added to it, as in a residual connection.
+    Accumulate,
 }
 
 impl Linear {
-    /// Of matrices with the same number of columns, one below the other, each with its bias.
+    /// Packs matrices with the same number of columns, one below the other, each with its bias.
     pub(crate) fn new(
-        parts: &[(&Tensor, Vec<f32>)],
+        matrices: &[(&Tensor, Vec<f32>)],
         depth: usize,
         precision: Precision,
     ) -> Result<Linear, Error> {
-        let columns = parts.iter().map(|(_, bias)| bias.len()).sum::<usize>();
-        let mut bias: Vec<f32> = parts.iter().flat_map(|(_, bias)| bias).copied().collect();
+        let columns = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
+        let mut bias: Vec<f32> = matrices.iter().flat_map(|(_, bias)| bias).copied().collect();
         bias.resize(columns.next_multiple_of(PANEL), 0.0);
-        let odd = Mutex::new(None);
-        // The rows of a panel, out of whichever part they are in.
+        let non_finite = Mutex::new(None);
+        // Reads the rows of a panel, from whichever matrices they are in.
         let rows = |first: usize, values: &mut Vec<f32>, raw: &mut Vec<u8>| {
             values.clear();
             values.resize(PANEL.min(columns - first) * depth, 0.0);
             let mut start = 0;
-            for (tensor, bias) in parts {
+            for (tensor, bias) in matrices {
                 let from = first.max(start);
                 let end = (first + PANEL).min(start + bias.len());
                 if from < end {
                     let place = &mut values[(from - first) * depth..(end - first) * depth];
                     tensor.rows_f32((from - start) as u64, place, raw);
                     if !place.iter().all(|v| v.is_finite())
-                        && let Ok(mut odd) = odd.lock()
+                        && let Ok(mut non_finite) = non_finite.lock()
                     {
-                        *odd = Some(tensor.name.clone());
+                        *non_finite = Some(tensor.name.clone());
                     }
                 }
                 start += bias.len();
@@ -102,8 +103,8 @@ impl Linear {
             });
             Weights::F32(packed)
         };
-        match odd.into_inner() {
-            Ok(Some(name)) => Err(no_numbers(&name)),
+        match non_finite.into_inner() {
+            Ok(Some(name)) => Err(not_finite(&name)),
             _ => Ok(Linear { weights, bias, depth, columns }),
         }
     }
@@ -115,51 +116,51 @@ impl Linear {
         a: &[f32],
         panels: Range<usize>,
         c: &mut [f32],
-        into: Into,
+        output: Output,
         activation: Activation,
-        rounded: &mut Rounded,
+        rounded: &mut RoundedRows,
     ) {
         match &self.weights {
             Weights::F32(_) => {}
-            Weights::Pairs(packed) => rounded.pairs.take(a, self.depth, packed.kind),
-            Weights::Bytes(_) => rounded.bytes.take(a, self.depth),
+            Weights::Pairs(packed) => rounded.pairs.round_rows(a, self.depth, packed.kind),
+            Weights::Bytes(_) => rounded.bytes.round_rows(a, self.depth),
         }
-        self.again(a, panels, c, into, activation, rounded);
+        self.apply_rounded(a, panels, c, output, activation, rounded);
     }
 
-    /// The same for other panels right after that.
-    pub(crate) fn again(
+    /// Like [`Linear::apply`] with rows that it has just rounded, for other panels.
+    pub(crate) fn apply_rounded(
         &self,
         a: &[f32],
         panels: Range<usize>,
         c: &mut [f32],
-        into: Into,
+        output: Output,
         activation: Activation,
-        rounded: &Rounded,
+        rounded: &RoundedRows,
     ) {
         if panels.is_empty() || a.is_empty() {
             return;
         }
         let rows = a.len() / self.depth;
         let first = panels.start * PANEL;
-        let start = match into {
-            Into::Place => Start::Bias(&self.bias[first..]),
-            Into::Sum => Start::BiasAndThere(&self.bias[first..]),
+        let start = match output {
+            Output::Overwrite => Start::Bias(&self.bias[first..]),
+            Output::Accumulate => Start::BiasAndResidual(&self.bias[first..]),
         };
-        let (c, c_row) = (&mut c[first..], self.columns);
+        let (c, c_stride) = (&mut c[first..], self.columns);
         match &self.weights {
             Weights::F32(packed) => {
-                let left = Left { data: a, row: self.depth, rows };
+                let left = Left { data: a, stride: self.depth, rows };
                 let right = packed.panels().part(panels);
-                matrix::multiply(left, right, start, activation, c, c_row);
+                matrix::multiply(left, right, start, activation, c, c_stride);
             }
             Weights::Pairs(packed) => {
                 let part = (0..rows, panels);
-                pairs::multiply(&rounded.pairs, packed, part, start, activation, c, c_row);
+                pairs::multiply(&rounded.pairs, packed, part, start, activation, c, c_stride);
             }
             Weights::Bytes(packed) => {
                 let part = (0..rows, panels);
-                bytes::multiply(&rounded.bytes, packed, part, start, activation, c, c_row);
+                bytes::multiply(&rounded.bytes, packed, part, start, activation, c, c_stride);
             }
         }
     }

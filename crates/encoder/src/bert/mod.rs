@@ -1,4 +1,4 @@
-//! The encoder of BERT: embeddings, then layers of attention and of two products.
+//! The encoder of BERT: embeddings, then layers of self-attention and a feed-forward network.
 
 mod attention;
 mod config;
@@ -10,9 +10,9 @@ pub(crate) use config::Config;
 
 use crate::kernels::PANEL;
 use crate::kernels::lanes::layer_norm;
-use crate::kernels::matrix::{Activation, MOST_ROWS};
+use crate::kernels::matrix::{Activation, MAX_TILE_ROWS};
 use crate::settings::Precision;
-use linear::{Into, Linear, Rounded};
+use linear::{Linear, Output, RoundedRows};
 use std::ops::Range;
 use team::{Member, Team};
 use tensors::Tensors;
@@ -26,23 +26,24 @@ const PRODUCTS: [&[&str]; 4] = [
     &["output.dense"],
 ];
 
-/// Rows that go through the two products behind attention together: whole tiles.
-const ROWS: usize = 4 * MOST_ROWS;
+/// Rows that go through the two products of the feed-forward network together: whole tiles.
+const FEED_FORWARD_ROWS: usize = 4 * MAX_TILE_ROWS;
 
+/// A model that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Bert {
     pub config: Config,
-    words: Tensor,
-    /// Position and type of a token, already added.
-    positions: Vec<f32>,
+    word_embeddings: Tensor,
+    /// The embeddings of positions, with that of the first token type added.
+    position_embeddings: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
-    /// What stands before the names of its tensors.
+    /// The prefix of the names of its tensors.
     prefix: &'static str,
 }
 
-/// Is told the number of a product, in the order of [`Bert::products`], and the rows that it is about
-/// to be fed with.
+/// Is called with the index of a product, in the order of [`Bert::products`], and the rows that are
+/// about to be its input.
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 #[derive(Debug)]
@@ -56,7 +57,7 @@ struct Layer {
     norm: Norm,
 }
 
-/// Layer normalization.
+/// The parameters of a layer normalization.
 #[derive(Debug)]
 struct Norm {
     gains: Vec<f32>,
@@ -66,11 +67,12 @@ struct Norm {
 /// Memory that is used again for every batch.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
+    /// A vector for each token.
     pub hidden: Vec<f32>,
     qkv: Vec<f32>,
     attention: Vec<f32>,
-    inner: Vec<f32>,
-    rounded: Rounded,
+    intermediate: Vec<f32>,
+    rounded: RoundedRows,
     raw: Vec<u8>,
 }
 
@@ -78,36 +80,36 @@ impl Bert {
     pub(crate) fn load(container: &Container, precision: Precision) -> Result<Bert, Error> {
         let tensors = Tensors::new(container);
         let config = Config::read(container, &tensors)?;
-        let (hidden, inner) = (config.hidden, config.inner);
+        let (hidden, intermediate) = (config.hidden, config.intermediate);
         let norm = |name: &str| -> Result<Norm, Error> {
             Ok(Norm {
                 gains: tensors.vector(&format!("{name}.weight"), hidden)?,
                 shifts: tensors.vector(&format!("{name}.bias"), hidden)?,
             })
         };
-        let places = "embeddings.position_embeddings.weight";
-        let places = tensors.shaped(places, &[config.positions, hidden])?;
-        let mut positions = vec![0.0; config.positions * hidden];
+        let positions = "embeddings.position_embeddings.weight";
+        let positions = tensors.shaped(positions, &[config.positions, hidden])?;
+        let mut position_embeddings = vec![0.0; config.positions * hidden];
         let mut raw = Vec::new();
-        places.rows_f32(0, &mut positions, &mut raw);
+        positions.rows_f32(0, &mut position_embeddings, &mut raw);
         // Texts are of the first type; models without types have no such tensor.
         let types = "embeddings.token_type_embeddings.weight";
         if tensors.has(types) {
             let [count, _] = tensors.matrix(types)?;
             let mut first = vec![0.0; hidden];
             tensors.shaped(types, &[count, hidden])?.rows_f32(0, &mut first, &mut raw);
-            for row in positions.chunks_exact_mut(hidden) {
+            for row in position_embeddings.chunks_exact_mut(hidden) {
                 row.iter_mut().zip(&first).for_each(|(p, t)| *p += t);
             }
         }
         let linear = |names: &[&str], layer: usize, depth: usize, columns: usize| {
-            let mut parts = Vec::new();
+            let mut matrices = Vec::new();
             for name in names {
                 let name = format!("encoder.layer.{layer}.{name}");
                 let weight = tensors.shaped(&format!("{name}.weight"), &[columns, depth])?;
-                parts.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
+                matrices.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
             }
-            Linear::new(&parts, depth, precision)
+            Linear::new(&matrices, depth, precision)
         };
         let [own, attention, up, down] = PRODUCTS;
         let layer = |i: usize| -> Result<Layer, Error> {
@@ -115,14 +117,14 @@ impl Bert {
                 qkv: linear(own, i, hidden, hidden)?,
                 attention: linear(attention, i, hidden, hidden)?,
                 attention_norm: norm(&format!("encoder.layer.{i}.attention.output.LayerNorm"))?,
-                up: linear(up, i, hidden, inner)?,
-                down: linear(down, i, inner, hidden)?,
+                up: linear(up, i, hidden, intermediate)?,
+                down: linear(down, i, intermediate, hidden)?,
                 norm: norm(&format!("encoder.layer.{i}.output.LayerNorm"))?,
             })
         };
         Ok(Bert {
-            words: tensors.get("embeddings.word_embeddings.weight")?.clone(),
-            positions,
+            word_embeddings: tensors.get("embeddings.word_embeddings.weight")?.clone(),
+            position_embeddings,
             norm: norm("embeddings.LayerNorm")?,
             layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
             config,
@@ -145,12 +147,16 @@ impl Bert {
     /// How many of so many threads can share the work of one batch: each takes whole heads, which
     /// must be whole panels.
     pub(crate) fn team_size(&self, threads: usize) -> usize {
-        if self.config.head().is_multiple_of(PANEL) { threads.min(self.config.heads) } else { 1 }
+        if self.config.head_width().is_multiple_of(PANEL) {
+            threads.min(self.config.heads)
+        } else {
+            1
+        }
     }
 
-    /// Leaves a vector for each token in the `hidden` of the first scratch. `ids` are the tokens of
-    /// all texts, one behind the other, and `texts` where each text is. There is a thread for each
-    /// scratch; the observer is called by this one.
+    /// Runs the model, and leaves a vector for each token in the `hidden` of the first scratch.
+    /// `ids` are the tokens of all texts, one behind the other, and `texts` where each text is.
+    /// There is a thread for each scratch; the observer is called by this one.
     pub(crate) fn run(
         &self,
         ids: &[u32],
@@ -178,71 +184,86 @@ impl Bert {
         scratch: &mut Scratch,
         mut observer: Option<Observer>,
     ) {
-        let mut see = |product: usize, rows: &[f32]| {
+        let mut observe = |product: usize, rows: &[f32]| {
             if let Some(observer) = &mut observer {
                 observer(product, rows);
             }
         };
-        let Config { hidden, inner, heads, activation, .. } = self.config;
-        let Scratch { hidden: x, qkv, attention, inner: wide, rounded, raw } = scratch;
+        let Config { hidden, intermediate, heads, activation, .. } = self.config;
+        let Scratch { hidden: x, qkv, attention, intermediate: wide, rounded, raw } = scratch;
         let tokens = ids.len();
         x.resize(tokens * hidden, 0.0);
         // Attention reads whole panels of values, which may be wider than the last head.
         qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         attention.resize(tokens * hidden, 0.0);
-        wide.resize(tokens.min(ROWS) * inner, 0.0);
+        wide.resize(tokens.min(FEED_FORWARD_ROWS) * intermediate, 0.0);
         for text in texts {
             let rows = x[text.start * hidden..text.end * hidden].chunks_exact_mut(hidden);
-            let places = self.positions.chunks_exact(hidden);
-            for ((row, &id), place) in rows.zip(&ids[text.clone()]).zip(places) {
-                self.words.rows_f32(u64::from(id), row, raw);
-                row.iter_mut().zip(place).for_each(|(x, p)| *x += p);
+            let positions = self.position_embeddings.chunks_exact(hidden);
+            for ((row, &id), position) in rows.zip(&ids[text.clone()]).zip(positions) {
+                self.word_embeddings.rows_f32(u64::from(id), row, raw);
+                row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
             }
         }
         self.normalize(&self.norm, x);
-        let (head, none) = (self.config.head(), Activation::None);
+        let (head, none) = (self.config.head_width(), Activation::None);
         let own_heads = member.share(heads);
         for (i, layer) in self.layers.iter().enumerate() {
             let first = PRODUCTS.len() * i;
-            see(first, x);
+            observe(first, x);
             let qkv_rows = &mut qkv[..tokens * 3 * hidden];
             if own_heads.len() == heads {
-                layer.qkv.apply(x, 0..layer.qkv.panels(), qkv_rows, Into::Place, none, rounded);
+                layer.qkv.apply(
+                    x,
+                    0..layer.qkv.panels(),
+                    qkv_rows,
+                    Output::Overwrite,
+                    none,
+                    rounded,
+                );
             } else {
                 // Query, key and value of the own heads.
                 let panels = own_heads.start * head / PANEL..own_heads.end * head / PANEL;
-                for part in 0..3 {
-                    let first = part * hidden / PANEL;
+                for projection in 0..3 {
+                    let first = projection * hidden / PANEL;
                     let panels = first + panels.start..first + panels.end;
-                    match part {
-                        0 => layer.qkv.apply(x, panels, qkv_rows, Into::Place, none, rounded),
-                        _ => layer.qkv.again(x, panels, qkv_rows, Into::Place, none, rounded),
+                    match projection {
+                        0 => layer.qkv.apply(x, panels, qkv_rows, Output::Overwrite, none, rounded),
+                        _ => layer.qkv.apply_rounded(
+                            x,
+                            panels,
+                            qkv_rows,
+                            Output::Overwrite,
+                            none,
+                            rounded,
+                        ),
                     }
                 }
             }
             attention::attend(&self.config, qkv, texts, own_heads.clone(), attention);
             member.exchange(attention, hidden, heads, head);
 
-            see(first + 1, attention);
+            observe(first + 1, attention);
             let linear = &layer.attention;
             let own = member.share(linear.panels());
-            linear.apply(attention, own, x, Into::Sum, none, rounded);
+            linear.apply(attention, own, x, Output::Accumulate, none, rounded);
             member.exchange(x, hidden, linear.panels(), PANEL);
             self.normalize(&layer.attention_norm, x);
 
-            // Some rows at a time, so that the wide ones between the two products stay near.
-            for x in x.chunks_mut(ROWS * hidden) {
-                see(first + 2, x);
+            // Some rows at a time, so that the wide ones between the two products stay in the
+            // cache.
+            for x in x.chunks_mut(FEED_FORWARD_ROWS * hidden) {
+                observe(first + 2, x);
                 let linear = &layer.up;
-                let wide = &mut wide[..x.len() / hidden * inner];
+                let wide = &mut wide[..x.len() / hidden * intermediate];
                 let own = member.share(linear.panels());
-                linear.apply(x, own, wide, Into::Place, activation, rounded);
-                member.exchange(wide, inner, linear.panels(), PANEL);
+                linear.apply(x, own, wide, Output::Overwrite, activation, rounded);
+                member.exchange(wide, intermediate, linear.panels(), PANEL);
 
-                see(first + 3, wide);
+                observe(first + 3, wide);
                 let linear = &layer.down;
                 let own = member.share(linear.panels());
-                linear.apply(wide, own, x, Into::Sum, none, rounded);
+                linear.apply(wide, own, x, Output::Accumulate, none, rounded);
                 member.exchange(x, hidden, linear.panels(), PANEL);
                 self.normalize(&layer.norm, x);
             }

@@ -6,6 +6,7 @@ use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 /// Models with a head on top have their encoder under a name of its own.
 const PREFIXES: [&str; 4] = ["", "bert.", "model.", "0.auto_model."];
 
+/// The tensors of a model, found by their names without a prefix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tensors<'a> {
     container: &'a Container,
@@ -50,7 +51,7 @@ impl<'a> Tensors<'a> {
         })
     }
 
-    /// The sizes of a matrix.
+    /// The shape of a matrix: rows and columns.
     pub(crate) fn matrix(&self, name: &str) -> Result<[usize; 2], Error> {
         let tensor = self.get(name)?;
         match tensor.shape[..] {
@@ -76,18 +77,19 @@ impl<'a> Tensors<'a> {
         let values = self.shaped(name, &[len])?.values_f32(0, len);
         match values.iter().all(|v| v.is_finite()) {
             true => Ok(values),
-            false => Err(no_numbers(name)),
+            false => Err(not_finite(name)),
         }
     }
 }
 
-/// Sums would lose them on the way, and vectors be wrong without a sign of it.
-pub(super) fn no_numbers(name: &str) -> Error {
-    let what = format!("tensor {name} has values that are infinite or no numbers");
+/// The error of weights that are NaN or infinite: rounding could lose them on the way, and vectors
+/// be wrong without a sign of it.
+pub(super) fn not_finite(name: &str) -> Error {
+    let what = format!("tensor {name} has values that are NaN or infinite");
     Error::refused(what, Advice::See(Listing::Statistics))
 }
 
-/// The names that share most with a name, by their parts between dots.
+/// The names that have most in common with a name, by their parts between dots.
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let parts: Vec<_> = name.split('.').collect();
     let shared = |other: &str| other.split('.').filter(|p| parts.contains(p)).count();

@@ -1,27 +1,27 @@
 //! Tiles with AVX2 and FMA: two registers of columns.
 #![cfg(target_arch = "x86_64")]
 
-use super::ahead::Ahead;
 use super::matrix::Tile;
 use super::pairs::{Pairs, Tile as PairTile};
+use super::prefetch::Prefetcher;
 use std::arch::x86_64::*;
 
 /// See `matrix::plain`.
 ///
 /// # Safety
-/// The processor has AVX2 and FMA, and all that the tile names is there.
+/// The processor has AVX2 and FMA, and the slices are as long as the tile's depth and strides need.
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut [f32]) {
+pub(super) unsafe fn tile<const N: usize, const ACCUMULATE: bool>(tile: Tile, c: &mut [f32]) {
     let c = c.as_mut_ptr();
     let bias = tile.bias.as_ptr();
     // SAFETY: a bias is sixteen values, and the caller has `N` rows of as many in `c`.
     let mut acc = unsafe {
         let mut acc = [[_mm256_loadu_ps(bias), _mm256_loadu_ps(bias.add(8))]; N];
-        if THERE {
+        if ACCUMULATE {
             for (r, acc) in acc.iter_mut().enumerate() {
-                let there = c.add(r * tile.c_row);
-                acc[0] = _mm256_add_ps(acc[0], _mm256_loadu_ps(there));
-                acc[1] = _mm256_add_ps(acc[1], _mm256_loadu_ps(there.add(8)));
+                let existing = c.add(r * tile.c_stride);
+                acc[0] = _mm256_add_ps(acc[0], _mm256_loadu_ps(existing));
+                acc[1] = _mm256_add_ps(acc[1], _mm256_loadu_ps(existing.add(8)));
             }
         }
         acc
@@ -37,27 +37,27 @@ pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut
             }
         }
     };
-    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * tile.a_row..].as_ptr());
+    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * tile.a_stride..].as_ptr());
     let (mut b, mut k) = (tile.b.as_ptr(), 0);
-    let mut ahead = Ahead::new(tile.ahead);
+    let mut prefetcher = Prefetcher::new(tile.prefetch);
     while k + 4 <= tile.depth {
-        ahead.fetch();
+        prefetcher.advance();
         for i in 0..4 {
-            step(&rows, k + i, b.wrapping_add(i * tile.b_row));
+            step(&rows, k + i, b.wrapping_add(i * tile.b_stride));
         }
-        b = b.wrapping_add(4 * tile.b_row);
+        b = b.wrapping_add(4 * tile.b_stride);
         k += 4;
     }
     while k < tile.depth {
         step(&rows, k, b);
-        b = b.wrapping_add(tile.b_row);
+        b = b.wrapping_add(tile.b_stride);
         k += 1;
     }
     for (r, acc) in acc.iter().enumerate() {
         // SAFETY: the caller has `N` rows of sixteen values.
         unsafe {
-            _mm256_storeu_ps(c.add(r * tile.c_row), acc[0]);
-            _mm256_storeu_ps(c.add(r * tile.c_row + 8), acc[1]);
+            _mm256_storeu_ps(c.add(r * tile.c_stride), acc[0]);
+            _mm256_storeu_ps(c.add(r * tile.c_stride + 8), acc[1]);
         }
     }
 }
@@ -68,7 +68,7 @@ pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut
 /// The processor has AVX2 and FMA, `tile` has `N` rows of as many pairs as there are lines, and `c`
 /// as many rows of a panel's width.
 #[target_feature(enable = "avx2,fma")]
-pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32], c_row: usize) {
+pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32], c_stride: usize) {
     let mut acc = [[_mm256_setzero_si256(); 2]; N];
     let pairs = tile.lines.len();
     let rows: [_; N] = std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
@@ -84,11 +84,11 @@ pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32],
             }
         }
     };
-    let mut ahead = Ahead::new(tile.onto.ahead);
+    let mut prefetcher = Prefetcher::new(tile.options.prefetch);
     // With more than two steps a turn the compiler mixes them, and runs out of registers.
     let (twos, last) = tile.lines.as_chunks::<2>();
     for (i, [first, second]) in twos.iter().enumerate() {
-        ahead.fetch();
+        prefetcher.advance();
         step(first, 2 * i);
         step(second, 2 * i + 1);
     }
@@ -101,9 +101,9 @@ pub(super) unsafe fn integer_tile<const N: usize>(tile: PairTile, c: &mut [f32],
             let at = half * 8;
             // SAFETY: scales and bias are sixteen values, as are the rows of `c`.
             unsafe {
-                let place = c.as_mut_ptr().add(r * c_row + at);
-                let mut start = _mm256_loadu_ps(tile.onto.bias.as_ptr().add(at));
-                if tile.onto.there {
+                let place = c.as_mut_ptr().add(r * c_stride + at);
+                let mut start = _mm256_loadu_ps(tile.options.bias.as_ptr().add(at));
+                if tile.options.accumulate {
                     start = _mm256_add_ps(start, _mm256_loadu_ps(place));
                 }
                 let by = _mm256_mul_ps(_mm256_loadu_ps(tile.column_scales.as_ptr().add(at)), scale);

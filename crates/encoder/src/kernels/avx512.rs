@@ -1,25 +1,25 @@
 //! Tiles with AVX-512: a panel is one register.
 #![cfg(target_arch = "x86_64")]
 
-use super::ahead::Ahead;
 use super::bytes::{BLOCK, LINES, Tile as ByteTile};
 use super::matrix::Tile;
 use super::pairs::Tile as PairTile;
+use super::prefetch::Prefetcher;
 use std::arch::x86_64::*;
 
 /// See `matrix::plain`.
 ///
 /// # Safety
-/// The processor has AVX-512F, and all that the tile names is there.
+/// The processor has AVX-512F, and the slices are as long as the tile's depth and strides need.
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut [f32]) {
+pub(super) unsafe fn tile<const N: usize, const ACCUMULATE: bool>(tile: Tile, c: &mut [f32]) {
     let c = c.as_mut_ptr();
     // SAFETY: a bias is sixteen values, and the caller has `N` rows of as many in `c`.
     let mut acc = unsafe {
         let mut acc = [_mm512_loadu_ps(tile.bias.as_ptr()); N];
-        if THERE {
+        if ACCUMULATE {
             for (r, acc) in acc.iter_mut().enumerate() {
-                *acc = _mm512_add_ps(*acc, _mm512_loadu_ps(c.add(r * tile.c_row)));
+                *acc = _mm512_add_ps(*acc, _mm512_loadu_ps(c.add(r * tile.c_stride)));
             }
         }
         acc
@@ -33,29 +33,30 @@ pub(super) unsafe fn tile<const N: usize, const THERE: bool>(tile: Tile, c: &mut
             }
         }
     };
-    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * tile.a_row..].as_ptr());
-    let mut ahead = Ahead::new(tile.ahead);
+    let rows: [_; N] = std::array::from_fn(|r| tile.a[r * tile.a_stride..].as_ptr());
+    let mut prefetcher = Prefetcher::new(tile.prefetch);
     let (mut b, mut k) = (tile.b.as_ptr(), 0);
     while k + 4 <= tile.depth {
-        ahead.fetch();
+        prefetcher.advance();
         for i in 0..4 {
-            step(&rows, k + i, b.wrapping_add(i * tile.b_row));
+            step(&rows, k + i, b.wrapping_add(i * tile.b_stride));
         }
-        b = b.wrapping_add(4 * tile.b_row);
+        b = b.wrapping_add(4 * tile.b_stride);
         k += 4;
     }
     while k < tile.depth {
         step(&rows, k, b);
-        b = b.wrapping_add(tile.b_row);
+        b = b.wrapping_add(tile.b_stride);
         k += 1;
     }
     for (r, acc) in acc.iter().enumerate() {
         // SAFETY: the caller has `N` rows of sixteen values.
-        unsafe { _mm512_storeu_ps(c.add(r * tile.c_row), *acc) };
+        unsafe { _mm512_storeu_ps(c.add(r * tile.c_stride), *acc) };
     }
 }
 
-/// A tile of pairs: `$zero` sums of the type, `$add` a pair's products to them, `$float` makes f32.
+/// A tile of pairs: sums begin with `$zero`, `$add` accumulates the products of pairs, and `$float`
+/// converts sums to f32.
 macro_rules! pair_tile {
     ($(#[$doc:meta])* $name:ident, $features:literal, $zero:expr, $add:expr, $float:expr) => {
         $(#[$doc])*
@@ -64,7 +65,7 @@ macro_rules! pair_tile {
         /// The processor has what is enabled here, `tile` has `N` rows of as many pairs as there are
         /// lines, and `c` as many rows of a panel's width.
         #[target_feature(enable = $features)]
-        pub(super) unsafe fn $name<const N: usize>(tile: PairTile, c: &mut [f32], c_row: usize) {
+        pub(super) unsafe fn $name<const N: usize>(tile: PairTile, c: &mut [f32], c_stride: usize) {
             let mut acc = [$zero; N];
             let mut step = |rows: &[*const i32; N], at: usize| {
                 // SAFETY: a line is one register, and there is a pair for it in each of the rows.
@@ -79,23 +80,23 @@ macro_rules! pair_tile {
             let pairs = tile.lines.len();
             let rows: [_; N] =
                 std::array::from_fn(|r| tile.a[r * 2 * pairs..].as_ptr().cast::<i32>());
-            let mut ahead = Ahead::new(tile.onto.ahead);
-            let whole = pairs - pairs % 4;
-            for at in (0..whole).step_by(4) {
-                ahead.fetch();
+            let mut prefetcher = Prefetcher::new(tile.options.prefetch);
+            let tail = pairs - pairs % 4;
+            for at in (0..tail).step_by(4) {
+                prefetcher.advance();
                 for i in 0..4 {
                     step(&rows, at + i);
                 }
             }
-            for at in whole..pairs {
+            for at in tail..pairs {
                 step(&rows, at);
             }
             for (r, acc) in acc.into_iter().enumerate() {
                 // SAFETY: scales and bias are sixteen values, as are the rows of `c`.
                 unsafe {
-                    let place = c.as_mut_ptr().add(r * c_row);
-                    let mut start = _mm512_loadu_ps(tile.onto.bias.as_ptr());
-                    if tile.onto.there {
+                    let place = c.as_mut_ptr().add(r * c_stride);
+                    let mut start = _mm512_loadu_ps(tile.options.bias.as_ptr());
+                    if tile.options.accumulate {
                         start = _mm512_add_ps(start, _mm512_loadu_ps(place));
                     }
                     let scales = _mm512_loadu_ps(tile.column_scales.as_ptr());
@@ -136,15 +137,15 @@ pair_tile!(
 /// The processor has AVX-512F, BW and VNNI, `tile` has `N` rows of as many blocks as the panel, and
 /// `c` as many rows of a panel's width.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) unsafe fn byte_tile<const N: usize>(tile: ByteTile, c: &mut [f32], c_row: usize) {
+pub(super) unsafe fn byte_tile<const N: usize>(tile: ByteTile, c: &mut [f32], c_stride: usize) {
     let depth = tile.blocks.len();
     let c = c.as_mut_ptr();
     // SAFETY: a bias is sixteen values, as are the rows of `c`.
     let mut results = unsafe {
-        let mut results = [_mm512_loadu_ps(tile.onto.bias.as_ptr()); N];
-        if tile.onto.there {
+        let mut results = [_mm512_loadu_ps(tile.options.bias.as_ptr()); N];
+        if tile.options.accumulate {
             for (r, result) in results.iter_mut().enumerate() {
-                *result = _mm512_add_ps(*result, _mm512_loadu_ps(c.add(r * c_row)));
+                *result = _mm512_add_ps(*result, _mm512_loadu_ps(c.add(r * c_stride)));
             }
         }
         results
@@ -152,7 +153,7 @@ pub(super) unsafe fn byte_tile<const N: usize>(tile: ByteTile, c: &mut [f32], c_
     let codes: [_; N] =
         std::array::from_fn(|r| tile.codes[r * depth * BLOCK..].as_ptr().cast::<i32>());
     let rows: [_; N] = std::array::from_fn(|r| tile.row_blocks[r * depth..].as_ptr());
-    let mut ahead = Ahead::new(tile.onto.ahead);
+    let mut prefetcher = Prefetcher::new(tile.options.prefetch);
     for (at, block) in tile.blocks.iter().enumerate() {
         let mut sums = [_mm512_setzero_si512(); N];
         for (sum, row) in sums.iter_mut().zip(&rows) {
@@ -161,7 +162,7 @@ pub(super) unsafe fn byte_tile<const N: usize>(tile: ByteTile, c: &mut [f32], c_
         }
         for (i, line) in block.codes.iter().enumerate() {
             if i % 2 == 0 {
-                ahead.fetch();
+                prefetcher.advance();
             }
             // SAFETY: a line is one register, and every row has four codes for it.
             unsafe {
@@ -183,6 +184,6 @@ pub(super) unsafe fn byte_tile<const N: usize>(tile: ByteTile, c: &mut [f32], c_
     }
     for (r, result) in results.into_iter().enumerate() {
         // SAFETY: `N` rows of sixteen values.
-        unsafe { _mm512_storeu_ps(c.add(r * c_row), result) };
+        unsafe { _mm512_storeu_ps(c.add(r * c_stride), result) };
     }
 }

@@ -2,11 +2,11 @@
 //! bytes four at a time.
 //!
 //! Values have a scale for every [`BLOCK`] of them. The instruction wants the right side without a
-//! sign, so weights are stored 128 higher, and what that adds is taken off the sum at the start.
+//! sign, so weights are stored 128 higher, and sums start with what that adds, subtracted.
 
-use super::lanes::{extent, round_bytes};
-use super::matrix::{Activation, MOST_ROWS, Start};
-use super::rounded::{self, Onto, Tiles};
+use super::lanes::{abs_max_and_sum, round_i8};
+use super::matrix::{Activation, MAX_TILE_ROWS, Start};
+use super::rounded::{self, TileOptions, Tiles};
 use super::{LEVEL, Level, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -64,7 +64,7 @@ impl Panel<'_> {
                 let scale = weight_scale(values);
                 block.scales.0[column] = scale;
                 let mut codes = [0i8; BLOCK];
-                round_bytes(values, inverse(scale), &mut codes);
+                round_i8(values, inverse(scale), &mut codes);
                 for (line, codes) in block.codes.iter_mut().zip(codes.as_chunks::<4>().0) {
                     line.0[column] = codes.map(|code| code.cast_unsigned() ^ 0x80);
                 }
@@ -76,23 +76,24 @@ impl Panel<'_> {
 /// The scale of a block of weights: if they were rounded before, the same as then, so that nothing
 /// is lost a second time.
 fn weight_scale(values: &[f32]) -> f32 {
-    let (largest, _) = extent(values);
-    let is_whole = |x: f32| (x - x.round_ties_even()).abs() < 1e-3;
+    let (largest, _) = abs_max_and_sum(values);
+    let is_integer = |x: f32| (x - x.round_ties_even()).abs() < 1e-3;
     let steps = (100..=127u8).rev().map(f32::from);
-    let exact = steps.map(|n| largest / n).find(|scale| values.iter().all(|v| is_whole(v / scale)));
+    let exact =
+        steps.map(|n| largest / n).find(|scale| values.iter().all(|v| is_integer(v / scale)));
     exact.unwrap_or(largest / 127.0)
 }
 
-/// One over a scale; nothing when there is no such number.
+/// One over a scale; 0 where that would be too large for f32.
 fn inverse(scale: f32) -> f32 {
     if scale < 1e-30 { 0.0 } else { 1.0 / scale }
 }
 
-/// Rows rounded to eight bits.
+/// Rows (activations) rounded to eight bits in blocks.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct ByteRows {
     codes: Vec<i8>,
-    /// A scale and a start for every block: 128 times the sum of its codes, taken away.
+    /// The scale of every block, and what its sums start with: -128 times the sum of its codes.
     blocks: Vec<RowBlock>,
     /// Blocks of a row.
     depth: usize,
@@ -105,94 +106,101 @@ pub(super) struct RowBlock {
     pub start: i32,
 }
 
-impl Rows {
-    /// Takes rows of `depth` values, one behind the other, instead of what was there.
-    pub(crate) fn take(&mut self, rows: &[f32], depth: usize) {
+impl ByteRows {
+    /// Rounds rows of `depth` values, which lie one behind the other, in place of earlier ones.
+    pub(crate) fn round_rows(&mut self, rows: &[f32], depth: usize) {
         self.depth = depth.div_ceil(BLOCK);
         let count = rows.len() / depth;
-        // Only ever more: rows of another product are as good as any memory.
+        // The buffers only grow: what earlier rows left in them is overwritten.
         let blocks = self.blocks.len().max(count * self.depth);
         self.codes.resize(blocks * BLOCK, 0);
         self.blocks.resize(blocks, RowBlock::default());
-        let parts = rows.chunks_exact(depth).flat_map(|row| row.chunks(BLOCK));
+        let unrounded = rows.chunks_exact(depth).flat_map(|row| row.chunks(BLOCK));
         let places = self.codes.chunks_exact_mut(BLOCK).zip(&mut self.blocks);
-        for (values, (codes, block)) in parts.zip(places) {
-            let (largest, sum) = extent(values);
-            // What is no number is lost by rounding, but not from the sum.
+        for (values, (codes, block)) in unrounded.zip(places) {
+            let (largest, sum) = abs_max_and_sum(values);
+            // Rounding to integers loses NaN, but the sum keeps it.
             block.scale = if sum.is_nan() { f32::NAN } else { largest / 127.0 };
             codes[values.len()..].fill(0);
-            block.start = -128 * round_bytes(values, inverse(block.scale), codes);
+            block.start = -128 * round_i8(values, inverse(block.scale), codes);
         }
     }
 }
 
 /// `c = start + a * b` for some rows and panels; `c` begins with the first of them.
 pub(crate) fn multiply(
-    a: &Rows,
+    a: &ByteRows,
     b: &Packed,
     part: (Range<usize>, Range<usize>),
     start: Start,
     activation: Activation,
     c: &mut [f32],
-    c_row: usize,
+    c_stride: usize,
 ) {
     assert_eq!(a.depth, b.depth, "rows as wide as the matrix is deep");
-    rounded::multiply(&Both { a, b }, part, b.columns, start, activation, c, c_row);
+    rounded::multiply(&Operands { a, b }, part, b.columns, start, activation, c, c_stride);
 }
 
-struct Both<'a> {
-    a: &'a Rows,
+struct Operands<'a> {
+    a: &'a ByteRows,
     b: &'a Packed,
 }
 
-impl Tiles for Both<'_> {
+impl Tiles for Operands<'_> {
     fn memory(&self, panel: usize) -> &[u8] {
         rounded::bytes(&self.b.blocks[panel * self.b.depth..][..self.b.depth])
     }
 
-    fn tile(&self, rows: Range<usize>, panel: usize, onto: Onto, c: &mut [f32], c_row: usize) {
+    fn tile(
+        &self,
+        rows: Range<usize>,
+        panel: usize,
+        options: TileOptions,
+        c: &mut [f32],
+        c_stride: usize,
+    ) {
         let (n, depth) = (rows.len(), self.a.depth);
-        assert!((1..=MOST_ROWS).contains(&n), "rows that a tile can have");
+        assert!((1..=MAX_TILE_ROWS).contains(&n), "rows that a tile can have");
         let tile = Tile {
             codes: &self.a.codes[rows.start * depth * BLOCK..][..n * depth * BLOCK],
             row_blocks: &self.a.blocks[rows.start * depth..][..n * depth],
             blocks: &self.b.blocks[panel * depth..][..depth],
-            onto,
+            options,
         };
-        by_rows!(n, N => tile.rows::<N>(c, c_row));
+        by_rows!(n, N => tile.rows::<N>(c, c_stride));
     }
 }
 
-/// Some rows with one panel.
+/// Some rows times one panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tile<'a> {
     pub codes: &'a [i8],
     pub row_blocks: &'a [RowBlock],
     pub blocks: &'a [Block],
-    pub onto: Onto<'a>,
+    pub options: TileOptions<'a>,
 }
 
 impl Tile<'_> {
     #[inline]
-    fn rows<const N: usize>(self, c: &mut [f32], c_row: usize) {
+    fn rows<const N: usize>(self, c: &mut [f32], c_stride: usize) {
         #[cfg(target_arch = "x86_64")]
         if *LEVEL == Level::Avx512Vnni {
             // SAFETY: the processor has it, and there are `N` rows of as many blocks.
-            return unsafe { super::avx512::byte_tile::<N>(self, c, c_row) };
+            return unsafe { super::avx512::byte_tile::<N>(self, c, c_stride) };
         }
-        plain(self, c, c_row);
+        plain(self, c, c_stride);
     }
 }
 
-/// The definition.
-pub(super) fn plain(tile: Tile, c: &mut [f32], c_row: usize) {
+/// The reference implementation.
+pub(super) fn plain(tile: Tile, c: &mut [f32], c_stride: usize) {
     let depth = tile.blocks.len();
     let rows = tile.codes.chunks_exact(depth * BLOCK).zip(tile.row_blocks.chunks_exact(depth));
     for (r, (codes, row_blocks)) in rows.enumerate() {
-        let mut results = *tile.onto.bias;
-        let c = &mut c[r * c_row..][..PANEL];
-        if tile.onto.there {
-            results.iter_mut().zip(&*c).for_each(|(sum, there)| *sum += there);
+        let mut results = *tile.options.bias;
+        let c = &mut c[r * c_stride..][..PANEL];
+        if tile.options.accumulate {
+            results.iter_mut().zip(&*c).for_each(|(sum, existing)| *sum += existing);
         }
         let codes = codes.as_chunks::<4>().0.as_chunks::<LINES>().0;
         for ((codes, row), block) in codes.iter().zip(row_blocks).zip(tile.blocks) {
@@ -205,7 +213,7 @@ pub(super) fn plain(tile: Tile, c: &mut [f32], c_row: usize) {
             for i in 0..PANEL {
                 #[allow(clippy::cast_precision_loss)]
                 let sum = sums[i] as f32;
-                results[i] = super::step(sum, block.scales.0[i] * row.scale, results[i]);
+                results[i] = super::mul_add(sum, block.scales.0[i] * row.scale, results[i]);
             }
         }
         c.copy_from_slice(&results);

@@ -1,6 +1,7 @@
 //! Everything around the products: activations, softmax, layer normalization, rounding to integers.
 //!
-//! Each is written once, with the few operations of a `Vector`, and compiled for what there is.
+//! Each is written once, with the few operations of a `Vector`, and compiled for each kind of
+//! processor.
 
 use super::vector::{Portable, Vector};
 use super::{LEVEL, Level};
@@ -31,25 +32,25 @@ versions! {
     /// Its approximation by tanh, which some models were trained with.
     fn gelu_tanh(values: &mut [f32]) = gelu_tanh_with;
     fn relu(values: &mut [f32]) = relu_with;
-    /// Makes `exp((x - max) * scale)` of scores and gives their sum. There are whole panels of them;
-    /// what is not a score is negative infinity.
+    /// Replaces scores by `exp((x - max) * scale)` and returns their sum. There are whole panels of
+    /// them; what is not a score is negative infinity.
     fn softmax(scores: &mut [f32], scale: f32) -> f32 = softmax_with;
-    /// The largest and the sum of all absolute values.
-    fn extent(row: &[f32]) -> (f32, f32) = extent_with;
-    /// Multiplies a row and rounds it to integers, in which it has room.
-    fn round(row: &[f32], by: f32, integers: &mut [i16]) = round_with;
-    /// The same to bytes; gives their sum.
-    fn round_bytes(row: &[f32], by: f32, integers: &mut [i8]) -> i32 = round_bytes_with;
-    /// Takes mean and variance out of a row, then applies gains and shifts.
+    /// The largest absolute value, and the sum of all absolute values.
+    fn abs_max_and_sum(row: &[f32]) -> (f32, f32) = abs_max_and_sum_with;
+    /// Multiplies a row and rounds it to integers, whose range it must not exceed.
+    fn round_i16(row: &[f32], by: f32, integers: &mut [i16]) = round_i16_with;
+    /// The same to bytes; returns their sum.
+    fn round_i8(row: &[f32], by: f32, integers: &mut [i8]) -> i32 = round_i8_with;
+    /// Layer normalization: brings a row to mean 0 and variance 1, then applies gains and shifts.
     fn layer_norm(row: &mut [f32], gains: &[f32], shifts: &[f32], epsilon: f32) = layer_norm_with;
 }
 
 /// A polynomial, the highest coefficient first.
 #[inline(always)]
 fn polynomial<V: Vector, const N: usize>(x: V, coefficients: [f32; N]) -> V {
-    let mut sum = V::all(coefficients[0]);
+    let mut sum = V::splat(coefficients[0]);
     for &c in &coefficients[1..] {
-        sum = sum.step(x, V::all(c));
+        sum = sum.mul_add(x, V::splat(c));
     }
     sum
 }
@@ -65,12 +66,12 @@ const ERF_END: f32 = 3.92;
 #[inline(always)]
 fn gelu_with<V: Vector>(values: &mut [f32]) {
     for_lanes::<V>(values, |x| {
-        let z = x.mul(V::all(FRAC_1_SQRT_2));
-        let z = z.max(V::all(-ERF_END)).min(V::all(ERF_END));
+        let z = x.mul(V::splat(FRAC_1_SQRT_2));
+        let z = z.max(V::splat(-ERF_END)).min(V::splat(ERF_END));
         let t = z.mul(z);
         let erf = z.mul(polynomial(t, ERF_P)).div(polynomial(t, ERF_Q));
-        let half = x.mul(V::all(0.5));
-        half.step(erf, half)
+        let half = x.mul(V::splat(0.5));
+        half.mul_add(erf, half)
     });
 }
 
@@ -79,14 +80,14 @@ fn gelu_tanh_with<V: Vector>(values: &mut [f32]) {
     const SLOPE: f32 = 0.797_884_6; // sqrt(2 / pi)
     for_lanes::<V>(values, |x| {
         // x / 2 * (1 + tanh(u)) = x / (1 + exp(-2u))
-        let u = x.mul(x).mul(V::all(0.044_715)).step(x, x);
-        x.div(exp(u.mul(V::all(-2.0 * SLOPE))).add(V::all(1.0)))
+        let u = x.mul(x).mul(V::splat(0.044_715)).mul_add(x, x);
+        x.div(exp(u.mul(V::splat(-2.0 * SLOPE))).add(V::splat(1.0)))
     });
 }
 
 #[inline(always)]
 fn relu_with<V: Vector>(values: &mut [f32]) {
-    for_lanes::<V>(values, |x| x.max(V::all(0.0)));
+    for_lanes::<V>(values, |x| x.max(V::splat(0.0)));
 }
 
 #[inline(always)]
@@ -96,32 +97,32 @@ fn for_lanes<V: Vector>(values: &mut [f32], f: impl Fn(V) -> V) {
     }
 }
 
-/// Right to about 2e-7 of the result; below -87 it is as at -87, above 88 as at 88.
+/// The exponential function to a relative error of about 2e-7, with `x` clamped to -87 and 88.
 #[inline(always)]
 fn exp<V: Vector>(x: V) -> V {
     const TERMS: [f32; 7] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
-    // ln 2 in two parts: the first has few enough bits that whole multiples of it are exact.
+    // ln 2 in two parts: the first has few enough bits that integer multiples of it are exact.
     const LN_2: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
-    // So large that adding it rounds to a whole number, which is then in the last bits.
+    // So large that adding it rounds to an integer, which is then in the last bits.
     const ROUNDER: f32 = 12_582_912.0;
-    let x = x.max(V::all(-87.0)).min(V::all(88.0));
-    let rounded = x.step(V::all(LOG2_E), V::all(ROUNDER));
-    let n = rounded.add(V::all(-ROUNDER));
-    let rest = n.step(V::all(-LN_2.1), n.step(V::all(-LN_2.0), x));
-    polynomial(rest, TERMS).times_power(rounded)
+    let x = x.max(V::splat(-87.0)).min(V::splat(88.0));
+    let rounded = x.mul_add(V::splat(LOG2_E), V::splat(ROUNDER));
+    let n = rounded.add(V::splat(-ROUNDER));
+    let rest = n.mul_add(V::splat(-LN_2.1), n.mul_add(V::splat(-LN_2.0), x));
+    polynomial(rest, TERMS).mul_power_of_two(rounded)
 }
 
 #[inline(always)]
 fn softmax_with<V: Vector>(scores: &mut [f32], scale: f32) -> f32 {
-    let mut max = V::all(f32::NEG_INFINITY);
+    let mut max = V::splat(f32::NEG_INFINITY);
     for lanes in scores.chunks_exact(V::LANES) {
         max = V::load(lanes).max(max);
     }
-    // (x - max) * scale in one step.
-    let (scale, shift) = (V::all(scale), V::all(-max.largest() * scale));
-    let mut sum = V::all(0.0);
+    // (x - max) * scale as one multiply-add.
+    let (scale, shift) = (V::splat(scale), V::splat(-max.largest() * scale));
+    let mut sum = V::splat(0.0);
     for lanes in scores.chunks_exact_mut(V::LANES) {
-        let e = exp(V::load(lanes).step(scale, shift));
+        let e = exp(V::load(lanes).mul_add(scale, shift));
         e.store(lanes);
         sum = sum.add(e);
     }
@@ -133,27 +134,28 @@ fn layer_norm_with<V: Vector>(row: &mut [f32], gains: &[f32], shifts: &[f32], ep
     #[allow(clippy::cast_precision_loss)]
     let by = 1.0 / row.len() as f32;
     let mean = sum_of::<V>(row, |x| x, |x| x) * by;
-    let less = V::all(-mean);
-    let variance = sum_of::<V>(row, |x| x.add(less).mul(x.add(less)), |x| (x - mean).powi(2)) * by;
+    let minus_mean = V::splat(-mean);
+    let variance =
+        sum_of::<V>(row, |x| x.add(minus_mean).mul(x.add(minus_mean)), |x| (x - mean).powi(2)) * by;
     let factor = 1.0 / (variance + epsilon).sqrt();
-    let whole = row.len() - row.len() % V::LANES;
-    let parts = row[..whole].chunks_exact_mut(V::LANES);
+    let tail = row.len() - row.len() % V::LANES;
+    let parts = row[..tail].chunks_exact_mut(V::LANES);
     let gain_parts = gains.chunks_exact(V::LANES).zip(shifts.chunks_exact(V::LANES));
     for (lanes, (gains, shifts)) in parts.zip(gain_parts) {
-        let x = V::load(lanes).add(less).mul(V::all(factor));
-        x.step(V::load(gains), V::load(shifts)).store(lanes);
+        let x = V::load(lanes).add(minus_mean).mul(V::splat(factor));
+        x.mul_add(V::load(gains), V::load(shifts)).store(lanes);
     }
-    for (i, x) in row.iter_mut().enumerate().skip(whole) {
-        *x = super::step((*x - mean) * factor, gains[i], shifts[i]);
+    for (i, x) in row.iter_mut().enumerate().skip(tail) {
+        *x = super::mul_add((*x - mean) * factor, gains[i], shifts[i]);
     }
 }
 
-/// The sum of something made of every value.
+/// The sum of a function of every value, given for vectors and for single values.
 #[inline(always)]
 fn sum_of<V: Vector>(row: &[f32], each: impl Fn(V) -> V, one: impl Fn(f32) -> f32) -> f32 {
     let parts = row.chunks_exact(V::LANES);
     let rest: f32 = parts.remainder().iter().map(|&x| one(x)).sum();
-    let mut sum = V::all(0.0);
+    let mut sum = V::splat(0.0);
     for lanes in parts {
         sum = sum.add(each(V::load(lanes)));
     }
@@ -161,14 +163,14 @@ fn sum_of<V: Vector>(row: &[f32], each: impl Fn(V) -> V, one: impl Fn(f32) -> f3
 }
 
 #[inline(always)]
-fn extent_with<V: Vector>(row: &[f32]) -> (f32, f32) {
+fn abs_max_and_sum_with<V: Vector>(row: &[f32]) -> (f32, f32) {
     let parts = row.chunks_exact(V::LANES);
     let rest = parts.remainder().iter().map(|x| x.abs());
     let (rest_largest, rest_sum) = rest.fold((0f32, 0f32), |(m, s), x| (m.max(x), s + x));
-    let (mut largest, mut sum) = (V::all(0.0), V::all(0.0));
+    let (mut largest, mut sum) = (V::splat(0.0), V::splat(0.0));
     for part in parts {
         let x = V::load(part);
-        let x = x.max(x.mul(V::all(-1.0)));
+        let x = x.max(x.mul(V::splat(-1.0)));
         largest = x.max(largest);
         sum = sum.add(x);
     }
@@ -176,23 +178,23 @@ fn extent_with<V: Vector>(row: &[f32]) -> (f32, f32) {
 }
 
 #[inline(always)]
-fn round_with<V: Vector>(row: &[f32], by: f32, integers: &mut [i16]) {
+fn round_i16_with<V: Vector>(row: &[f32], by: f32, integers: &mut [i16]) {
     for (part, places) in row.chunks_exact(V::LANES).zip(integers.chunks_exact_mut(V::LANES)) {
-        V::load(part).mul(V::all(by)).round_into(places);
+        V::load(part).mul(V::splat(by)).round_into(places);
     }
-    let whole = row.len() - row.len() % V::LANES;
-    for (place, x) in integers[whole..].iter_mut().zip(&row[whole..]) {
-        *place = super::vector::rounded(x * by);
+    let tail = row.len() - row.len() % V::LANES;
+    for (place, x) in integers[tail..].iter_mut().zip(&row[tail..]) {
+        *place = super::vector::nearest_i16(x * by);
     }
 }
 
 #[inline(always)]
-fn round_bytes_with<V: Vector>(row: &[f32], by: f32, integers: &mut [i8]) -> i32 {
+fn round_i8_with<V: Vector>(row: &[f32], by: f32, integers: &mut [i8]) -> i32 {
     let mut wide = [0i16; 32];
     let mut sum = 0;
     for (part, places) in row.chunks(32).zip(integers.chunks_mut(32)) {
         let wide = &mut wide[..part.len()];
-        round_with::<V>(part, by, wide);
+        round_i16_with::<V>(part, by, wide);
         for (place, &code) in places.iter_mut().zip(&*wide) {
             // What is rounded here is at most 127.
             #[allow(clippy::cast_possible_truncation)]

@@ -1,27 +1,26 @@
 //! Products of rows with packed matrices.
 //!
-//! A result is a sum in order of the rows' values, each step fused (one rounding) where the processor
-//! can. The order does not depend on how the work was cut, so a row's results do not depend on its
-//! neighbours.
+//! A result is accumulated in the order of the rows' values, by fused multiply-add (one rounding)
+//! where the processor has it. The order does not depend on how the work was cut, so a row's
+//! results do not depend on its neighbours.
 
-use super::ahead::fetch_results;
 use super::lanes::{gelu, gelu_tanh, relu};
+use super::prefetch::prefetch_results;
 use super::{LEVEL, Level, Lines, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The most rows that are computed together: with one register of columns this fills half of those of
-/// AVX-512, as many as loads can feed.
-pub(crate) const MOST_ROWS: usize = 12;
+/// The most rows of a tile, which are computed together: with one register of columns this fills
+/// half of those of AVX-512, as many as loads can feed.
+pub(crate) const MAX_TILE_ROWS: usize = 12;
 
-/// Rows that are computed together on this processor; six with two registers of columns fill those of
-/// AVX2.
-pub(crate) fn rows_at_once() -> usize {
-    if *LEVEL >= Level::Avx512 { MOST_ROWS } else { 6 }
+/// Rows of a tile on this processor; six with two registers of columns fill those of AVX2.
+pub(crate) fn tile_rows() -> usize {
+    if *LEVEL >= Level::Avx512 { MAX_TILE_ROWS } else { 6 }
 }
 
-/// How much of a panel is taken through all rows before the next: it stays in the first cache.
-const DEPTH: usize = 384;
+/// How much of a panel is multiplied with all rows before the next: it stays in the L1 cache.
+const CACHED_DEPTH: usize = 384;
 
 /// The right side of a product: `depth` rows of `columns` values, panels of sixteen columns apart
 /// from each other.
@@ -30,10 +29,10 @@ pub(crate) struct Panels<'a> {
     pub data: &'a [f32],
     pub depth: usize,
     pub columns: usize,
-    /// From a row of a panel to the next.
-    pub row: usize,
-    /// From a panel to the next.
-    pub panel: usize,
+    /// The distance from a row of a panel to the next.
+    pub row_stride: usize,
+    /// The distance from a panel to the next.
+    pub panel_stride: usize,
 }
 
 impl<'a> Start<'a> {
@@ -42,14 +41,15 @@ impl<'a> Start<'a> {
     pub(super) fn bias(self, column: usize) -> &'a [f32; PANEL] {
         match self {
             Start::Zero => &[0.0; PANEL],
-            Start::Bias(bias) | Start::BiasAndThere(bias) => {
+            Start::Bias(bias) | Start::BiasAndResidual(bias) => {
                 bias[column..].first_chunk().expect("a bias for every column of the panels")
             }
         }
     }
 
-    pub(super) fn is_there(self) -> bool {
-        matches!(self, Start::BiasAndThere(_))
+    /// Whether products are added to what the result holds.
+    pub(super) fn accumulates(self) -> bool {
+        matches!(self, Start::BiasAndResidual(_))
     }
 }
 
@@ -57,15 +57,15 @@ impl Panels<'_> {
     /// Only some of the panels.
     pub(crate) fn part(self, panels: Range<usize>) -> Self {
         let columns = self.columns.min(panels.end * PANEL) - panels.start * PANEL;
-        Panels { data: &self.data[panels.start * self.panel..], columns, ..self }
+        Panels { data: &self.data[panels.start * self.panel_stride..], columns, ..self }
     }
 }
 
-/// The left side of a product: so many rows, the starts of which are `row` apart.
+/// The left side of a product: `rows` rows, the starts of which are `stride` apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Left<'a> {
     pub data: &'a [f32],
-    pub row: usize,
+    pub stride: usize,
     pub rows: usize,
 }
 
@@ -75,8 +75,8 @@ pub(crate) enum Start<'a> {
     Zero,
     /// One value for every column of the panels.
     Bias(&'a [f32]),
-    /// The same and what is there already.
-    BiasAndThere(&'a [f32]),
+    /// The bias and what the result holds already, as in a residual connection.
+    BiasAndResidual(&'a [f32]),
 }
 
 /// What is done with the sums before they are stored.
@@ -90,7 +90,7 @@ pub(crate) enum Activation {
 }
 
 impl Activation {
-    /// For whole panels.
+    /// Applies it to whole panels.
     pub(super) fn apply(self, values: &mut [f32]) {
         match self {
             Activation::None => {}
@@ -129,15 +129,15 @@ impl Packed {
             data: self.lines.values(),
             depth: self.depth,
             columns: self.columns,
-            row: PANEL,
-            panel: PANEL * self.depth,
+            row_stride: PANEL,
+            panel_stride: PANEL * self.depth,
         }
     }
 }
 
 /// Puts rows (outputs) of a matrix into a panel.
 pub(crate) fn pack(rows: &[f32], depth: usize, panel: &mut [f32]) {
-    // Short stretches, so that the lines that are written stay near.
+    // Short stretches, so that the lines that are written stay in the cache.
     for (at, lines) in panel.as_chunks_mut::<PANEL>().0.chunks_mut(16).enumerate() {
         for (column, row) in rows.chunks_exact(depth).enumerate() {
             for (line, &value) in lines.iter_mut().zip(&row[at * 16..]) {
@@ -148,125 +148,146 @@ pub(crate) fn pack(rows: &[f32], depth: usize, panel: &mut [f32]) {
 }
 
 /// `c = start + a * b`, where `a` has rows of `b.depth` values, and `c` as many rows of `b.columns`
-/// values, `c_row` apart.
+/// values, `c_stride` apart.
 pub(crate) fn multiply(
-    Left { data: a, row: a_row, rows }: Left,
+    Left { data: a, stride: a_stride, rows }: Left,
     b: Panels,
     start: Start,
     activation: Activation,
     c: &mut [f32],
-    c_row: usize,
+    c_stride: usize,
 ) {
     if rows == 0 || b.columns == 0 {
         return;
     }
     // All that the tiles touch lies within these.
     let count = b.columns.div_ceil(PANEL);
-    assert!(a.len() >= (rows - 1) * a_row + b.depth, "rows of the left side");
-    assert!(c.len() >= (rows - 1) * c_row + b.columns, "rows of the result");
+    assert!(a.len() >= (rows - 1) * a_stride + b.depth, "rows of the left side");
+    assert!(c.len() >= (rows - 1) * c_stride + b.columns, "rows of the result");
     if b.depth > 0 {
-        let last = (count - 1) * b.panel + (b.depth - 1) * b.row;
+        let last = (count - 1) * b.panel_stride + (b.depth - 1) * b.row_stride;
         assert!(b.data.len() >= last + PANEL, "panels of the right side");
     }
-    let most = rows_at_once();
-    let mut room = ROOM;
+    let tile_rows = tile_rows();
+    let mut buffer = TILE_BUFFER;
     let mut from = 0;
     while from < b.depth.max(1) {
-        let depth = (b.depth - from).min(DEPTH);
+        let depth = (b.depth - from).min(CACHED_DEPTH);
         for panel in 0..count {
             let column = panel * PANEL;
             let bias = if from == 0 { start.bias(column) } else { &[0.0; PANEL] };
-            let there = from > 0 || start.is_there();
+            let accumulate = from > 0 || start.accumulates();
             let finish = if from + depth == b.depth { activation } else { Activation::None };
-            let right = &b.data[panel * b.panel + from * b.row..];
-            // The next panel is asked for while this one is used, where it lies in one piece.
-            let ahead = match panel + 1 < count && b.row == PANEL {
-                true => &right[b.panel..][..depth * PANEL],
+            let right = &b.data[panel * b.panel_stride + from * b.row_stride..];
+            // The next panel is prefetched while this one is used, where it lies in one piece.
+            let next_panel = match panel + 1 < count && b.row_stride == PANEL {
+                true => &right[b.panel_stride..][..depth * PANEL],
                 false => &[0.0; 0][..],
             };
-            let mut shares = Shares::new(super::rounded::bytes(ahead), rows.div_ceil(most));
+            let next_panel = super::rounded::bytes(next_panel);
+            let mut prefetch_shares = PrefetchShares::new(next_panel, rows.div_ceil(tile_rows));
             let mut row = 0;
             while row < rows {
-                let n = most.min(rows - row);
-                let a = &a[row * a_row + from..];
-                let c = &mut c[row * c_row + column..];
-                let ahead = shares.next();
-                fetch_results(c, c_row, n);
-                let b_row = b.row;
-                let tile = Tile { bias, there, a, a_row, b: right, b_row, depth, c_row, ahead };
+                let n = tile_rows.min(rows - row);
+                let a = &a[row * a_stride + from..];
+                let c = &mut c[row * c_stride + column..];
+                let prefetch = prefetch_shares.next_share();
+                prefetch_results(c, c_stride, n);
+                let b_stride = b.row_stride;
+                let tile = Tile {
+                    bias,
+                    accumulate,
+                    a,
+                    a_stride,
+                    b: right,
+                    b_stride,
+                    depth,
+                    c_stride,
+                    prefetch,
+                };
                 let width = b.columns - column;
                 if width >= PANEL && finish == Activation::None {
                     tile.run(n, c);
                 } else {
-                    let tile = Tile { c_row: PANEL, ..tile };
-                    in_room(&mut room, c, c_row, n, width.min(PANEL), there, |room| {
-                        tile.run(n, room);
-                        finish.apply(room);
-                    });
+                    let tile = Tile { c_stride: PANEL, ..tile };
+                    in_buffer(
+                        &mut buffer,
+                        c,
+                        c_stride,
+                        n,
+                        width.min(PANEL),
+                        accumulate,
+                        |buffer| {
+                            tile.run(n, buffer);
+                            finish.apply(buffer);
+                        },
+                    );
                 }
                 row += n;
             }
         }
-        from += DEPTH;
+        from += CACHED_DEPTH;
     }
 }
 
-/// Room for a tile.
-pub(super) const ROOM: [f32; MOST_ROWS * PANEL] = [0.0; MOST_ROWS * PANEL];
+/// A buffer for the results of a tile.
+pub(super) const TILE_BUFFER: [f32; MAX_TILE_ROWS * PANEL] = [0.0; MAX_TILE_ROWS * PANEL];
 
-/// Where the result ends within the panel, or is looked at again: `fill` gets room of its own for
-/// whole panels. It is near, unlike rows that were just written and may have to come from afar.
-pub(super) fn in_room(
-    room: &mut [f32; MOST_ROWS * PANEL],
+/// Computes a tile in a buffer with whole panels, then copies `width` columns of it to `c`: for
+/// results that end within the panel, or that an activation follows. The buffer is in the L1 cache,
+/// where rows that were just written need not be.
+pub(super) fn in_buffer(
+    buffer: &mut [f32; MAX_TILE_ROWS * PANEL],
     c: &mut [f32],
-    c_row: usize,
+    c_stride: usize,
     rows: usize,
     width: usize,
-    there: bool,
+    accumulate: bool,
     fill: impl FnOnce(&mut [f32]),
 ) {
-    for r in 0..if there { rows } else { 0 } {
-        room[r * PANEL..][..width].copy_from_slice(&c[r * c_row..][..width]);
+    for r in 0..if accumulate { rows } else { 0 } {
+        buffer[r * PANEL..][..width].copy_from_slice(&c[r * c_stride..][..width]);
     }
-    fill(&mut room[..rows * PANEL]);
+    fill(&mut buffer[..rows * PANEL]);
     for r in 0..rows {
-        c[r * c_row..][..width].copy_from_slice(&room[r * PANEL..][..width]);
+        c[r * c_stride..][..width].copy_from_slice(&buffer[r * PANEL..][..width]);
     }
 }
 
-/// Bytes in as many parts as there are tiles.
-pub(super) struct Shares<'a> {
+/// Memory to prefetch, divided into a share for each tile.
+pub(super) struct PrefetchShares<'a> {
     bytes: &'a [u8],
     share: usize,
 }
 
-impl<'a> Shares<'a> {
-    pub(super) fn new(bytes: &'a [u8], tiles: usize) -> Shares<'a> {
-        Shares { bytes, share: bytes.len().div_ceil(tiles.max(1)).next_multiple_of(128) }
+impl<'a> PrefetchShares<'a> {
+    pub(super) fn new(bytes: &'a [u8], tiles: usize) -> PrefetchShares<'a> {
+        PrefetchShares { bytes, share: bytes.len().div_ceil(tiles.max(1)).next_multiple_of(128) }
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> &'a [u8] {
+    pub(super) fn next_share(&mut self) -> &'a [u8] {
         let (own, rest) = self.bytes.split_at(self.share.min(self.bytes.len()));
         self.bytes = rest;
         own
     }
 }
 
-/// Some rows with one panel. All that is named is there: that was checked for all tiles at once.
+/// Some rows times one panel. The slices have the lengths that depth and strides need, which was
+/// checked for all tiles at once.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
     pub bias: &'a [f32; PANEL],
-    /// What is in `c` counts.
-    pub there: bool,
+    /// Whether products are added to what `c` holds.
+    pub accumulate: bool,
     pub a: &'a [f32],
-    pub a_row: usize,
+    pub a_stride: usize,
     pub b: &'a [f32],
-    pub b_row: usize,
+    pub b_stride: usize,
     pub depth: usize,
-    pub c_row: usize,
-    /// What is needed soon.
-    pub ahead: &'a [u8],
+    pub c_stride: usize,
+    /// Memory that is needed soon.
+    pub prefetch: &'a [u8],
 }
 
 impl Tile<'_> {
@@ -276,9 +297,10 @@ impl Tile<'_> {
 
     #[inline]
     fn rows<const N: usize>(self, c: &mut [f32]) {
-        // SAFETY (of all calls here): the processor has it; what the tile names is there.
+        // SAFETY (of all calls here): the processor has it; the slices are as long as the tile
+        // needs.
         #[cfg(target_arch = "x86_64")]
-        match (*LEVEL, self.there) {
+        match (*LEVEL, self.accumulate) {
             (Level::Avx512 | Level::Avx512Vnni, true) => {
                 return unsafe { super::avx512::tile::<N, true>(self, c) };
             }
@@ -293,24 +315,24 @@ impl Tile<'_> {
     }
 }
 
-/// The definition.
+/// The reference implementation.
 pub(super) fn plain<const N: usize>(tile: Tile, c: &mut [f32]) {
     let mut sums = [*tile.bias; N];
-    if tile.there {
+    if tile.accumulate {
         for (r, sums) in sums.iter_mut().enumerate() {
-            sums.iter_mut().zip(&c[r * tile.c_row..]).for_each(|(sum, c)| *sum += c);
+            sums.iter_mut().zip(&c[r * tile.c_stride..]).for_each(|(sum, c)| *sum += c);
         }
     }
     for k in 0..tile.depth {
-        let b: &[f32; PANEL] = tile.b[k * tile.b_row..].first_chunk().expect("a whole panel");
+        let b: &[f32; PANEL] = tile.b[k * tile.b_stride..].first_chunk().expect("a whole panel");
         for (r, sums) in sums.iter_mut().enumerate() {
-            let a = tile.a[r * tile.a_row + k];
+            let a = tile.a[r * tile.a_stride + k];
             for (sum, b) in sums.iter_mut().zip(b) {
-                *sum = super::step(a, *b, *sum);
+                *sum = super::mul_add(a, *b, *sum);
             }
         }
     }
     for (r, sums) in sums.iter().enumerate() {
-        c[r * tile.c_row..][..PANEL].copy_from_slice(sums);
+        c[r * tile.c_stride..][..PANEL].copy_from_slice(sums);
     }
 }

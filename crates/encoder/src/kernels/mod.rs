@@ -3,17 +3,18 @@
 //! * [`matrix`]: products of rows with packed weights, in f32.
 //! * [`pairs`]: the same with rows and weights rounded to 16 bits, integers or bf16.
 //! * [`bytes`]: the same with both rounded to eight bits in blocks, for processors made for that.
-//! * [`lanes`]: everything around the products, value by value.
+//! * [`lanes`]: what is around the products: activations, softmax, layer normalization, rounding.
 //!
-//! Every kernel has one definition in plain Rust. What the processor has beyond that is asked once.
+//! Every kernel has a reference implementation in plain Rust. What the processor has beyond that is
+//! detected once.
 
-mod ahead;
 mod avx2;
 mod avx512;
 pub(crate) mod bytes;
 pub(crate) mod lanes;
 pub(crate) mod matrix;
 pub(crate) mod pairs;
+mod prefetch;
 mod rounded;
 #[cfg(test)]
 mod tests;
@@ -28,11 +29,11 @@ pub(crate) const PANEL: usize = 16;
 /// What the processor can do, in the order in which it is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// What every processor can.
+    /// What every processor can do.
     Plain,
     Avx2,
     Avx512,
-    /// With products of bytes that add up by themselves.
+    /// With the instructions that multiply bytes and accumulate.
     Avx512Vnni,
 }
 
@@ -50,7 +51,7 @@ pub(crate) static LEVEL: LazyLock<Level> = LazyLock::new(|| {
     Level::Plain
 });
 
-/// Whether the processor multiplies bf16.
+/// Whether the processor has instructions that multiply bf16.
 pub(crate) static BF16: LazyLock<bool> = LazyLock::new(|| {
     #[cfg(target_arch = "x86_64")]
     if *LEVEL >= Level::Avx512 {
@@ -59,7 +60,7 @@ pub(crate) static BF16: LazyLock<bool> = LazyLock::new(|| {
     false
 });
 
-/// Calls with the number of rows as a constant.
+/// Makes a call with the number of rows as a constant.
 macro_rules! by_rows {
     ($rows:expr, $n:ident => $call:expr) => {
         by_rows!(@ $rows, $n => $call; 1 2 3 4 5 6 7 8 9 10 11 12)
@@ -74,7 +75,7 @@ macro_rules! by_rows {
 use by_rows;
 
 /// Lines of sixteen values that begin with cache lines, so that no load of the kernels touches two.
-/// The memory comes zeroed from the system and is touched first by whoever fills it.
+/// The memory comes zeroed from the system and is first touched by the thread that fills it.
 #[derive(Debug)]
 pub(crate) struct Lines<T> {
     memory: Vec<T>,
@@ -98,10 +99,10 @@ impl<T: Clone> Lines<T> {
     }
 }
 
-/// One step of a sum of products, fused (rounded once) where the target has that. Without an
-/// instruction for it, fusing would take fifty times as long.
+/// `a * b + sum`, fused (rounded once) where the target has that. Without an instruction for it,
+/// fusing would take fifty times as long.
 #[inline(always)]
-fn step(a: f32, b: f32, sum: f32) -> f32 {
+fn mul_add(a: f32, b: f32, sum: f32) -> f32 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) {
         a.mul_add(b, sum)
     } else {

@@ -1,14 +1,14 @@
 //! Products of rows with packed matrices, both rounded to 16 bits: pairs of values are multiplied and
-//! added in one step.
+//! added by one instruction.
 //!
 //! As *integers*, a row has one scale and [`LARGEST`] steps to each side of zero. A column of weights
 //! has one scale too, as fine as 16 bits allow without any sum of products leaving 32 bits: weights in
 //! blocks of eight bits and fewer lose next to nothing by it. So sums are exact and need no scales on
 //! the way. As *bf16*, values are rounded to eight bits of precision and sums are f32.
 
-use super::lanes::{extent, round};
-use super::matrix::{Activation, MOST_ROWS, Start};
-use super::rounded::{self, Onto, Tiles};
+use super::lanes::{abs_max_and_sum, round_i16};
+use super::matrix::{Activation, MAX_TILE_ROWS, Start};
+use super::rounded::{self, TileOptions, Tiles};
 use super::{BF16, LEVEL, Level, Lines, PANEL, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -82,12 +82,12 @@ impl Panel<'_> {
             match self.kind {
                 Kind::Integers => {
                     *scale = column_scale(row);
-                    round(row, 1.0 / *scale, codes);
+                    round_i16(row, 1.0 / *scale, codes);
                 }
                 Kind::Bf16 => to_bf16(row, codes),
             }
         }
-        // Short stretches, so that the lines that are written stay near.
+        // Short stretches, so that the lines that are written stay in the cache.
         for (at, lines) in self.lines.chunks_mut(16).enumerate() {
             for (column, codes) in codes.chunks_exact(width).enumerate() {
                 let pairs = codes[at * 32..].as_chunks::<2>().0;
@@ -102,40 +102,40 @@ impl Panel<'_> {
 /// The finest scale with which no code leaves 16 bits and no sum 32.
 #[allow(clippy::cast_precision_loss)]
 fn column_scale(row: &[f32]) -> f32 {
-    let (largest, total) = extent(row);
+    let (largest, total) = abs_max_and_sum(row);
     // Rounding adds half a step to each; a little is left for the rounding of the sum itself.
     let room = i32::MAX as f32 / LARGEST * 0.999 - row.len() as f32 / 2.0;
     let scale = (largest / 32_760.0).max(total / room.max(1.0));
-    // Nothing but zeros, or so small that its inverse is infinite: any scale does.
+    // For zeros, or values so small that the inverse is infinite, any scale does.
     if scale < 1e-30 { 1.0 } else { scale }
 }
 
-/// To the nearest, to even ones of two.
+/// Rounds to bf16, to nearest, ties to even.
 fn to_bf16(row: &[f32], codes: &mut [i16]) {
     for (code, value) in codes.iter_mut().zip(row) {
         let bits = value.to_bits();
         let up = 0x7fff + (bits >> 16 & 1);
-        // Rounding up must not make infinity of what is no number.
+        // Rounding up must not turn NaN into infinity.
         let bits = if value.is_nan() { bits } else { bits.wrapping_add(up) };
         *code = (bits >> 16).cast_signed() as i16;
     }
 }
 
-/// Rows rounded to 16 bits, each with its scale.
+/// Rows (activations) rounded to 16 bits, each with its scale.
 #[derive(Debug, Default)]
-pub(crate) struct Rows {
+pub(crate) struct PairRows {
     values: Vec<i16>,
     scales: Vec<f32>,
     /// Values of a row, an even number.
     width: usize,
 }
 
-impl Rows {
-    /// Takes rows of `depth` values, one behind the other, instead of what was there.
-    pub(crate) fn take(&mut self, rows: &[f32], depth: usize, kind: Kind) {
+impl PairRows {
+    /// Rounds rows of `depth` values, which lie one behind the other, in place of earlier ones.
+    pub(crate) fn round_rows(&mut self, rows: &[f32], depth: usize, kind: Kind) {
         let count = rows.len() / depth;
         self.width = depth.next_multiple_of(2);
-        // Only ever more: rows of another product are as good as any memory.
+        // The buffer only grows: what earlier rows left in it is overwritten.
         self.values.resize(self.values.len().max(count * self.width), 0);
         self.scales.clear();
         self.scales.resize(count, 1.0);
@@ -144,11 +144,12 @@ impl Rows {
             match kind {
                 Kind::Bf16 => to_bf16(row, values),
                 Kind::Integers => {
-                    let (largest, sum) = extent(row);
-                    // What is no number is lost by rounding, but not from the sum.
+                    let (largest, sum) = abs_max_and_sum(row);
+                    // Rounding to integers loses NaN, but the sum keeps it.
                     *scale = if sum.is_nan() { f32::NAN } else { largest / LARGEST };
-                    // Rows of nothing but zeros, or nearly so, are zeros.
-                    round(row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
+                    // Rows of zeros, or of values so small that the inverse is infinite, become
+                    // zeros.
+                    round_i16(row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
                 }
             }
             values[depth..].fill(0);
@@ -157,15 +158,15 @@ impl Rows {
 }
 
 #[cfg(test)]
-impl Rows {
-    /// The products with the first panel by the definition.
+impl PairRows {
+    /// The products with the first panel by the reference implementation.
     pub(super) fn plain(&self, b: &Packed, c: &mut [f32]) {
         let tile = Tile {
             a: &self.values,
             row_scales: &self.scales,
             lines: b.panel(0),
             column_scales: b.scales.first_chunk().expect("one panel"),
-            onto: Onto { bias: &[0.0; PANEL], there: false, ahead: &[] },
+            options: TileOptions { bias: &[0.0; PANEL], accumulate: false, prefetch: &[] },
             kind: b.kind,
         };
         match b.kind {
@@ -177,88 +178,96 @@ impl Rows {
 
 /// `c = start + a * b` for some rows and panels; `c` begins with the first of them.
 pub(crate) fn multiply(
-    a: &Rows,
+    a: &PairRows,
     b: &Packed,
     part: (Range<usize>, Range<usize>),
     start: Start,
     activation: Activation,
     c: &mut [f32],
-    c_row: usize,
+    c_stride: usize,
 ) {
     assert_eq!(a.width, b.pairs * 2, "rows as wide as the matrix is deep");
-    rounded::multiply(&Both { a, b }, part, b.columns, start, activation, c, c_row);
+    rounded::multiply(&Operands { a, b }, part, b.columns, start, activation, c, c_stride);
 }
 
-struct Both<'a> {
-    a: &'a Rows,
+struct Operands<'a> {
+    a: &'a PairRows,
     b: &'a Packed,
 }
 
-impl Tiles for Both<'_> {
+impl Tiles for Operands<'_> {
     fn memory(&self, panel: usize) -> &[u8] {
         rounded::bytes(self.b.panel(panel))
     }
 
-    fn tile(&self, rows: Range<usize>, panel: usize, onto: Onto, c: &mut [f32], c_row: usize) {
+    fn tile(
+        &self,
+        rows: Range<usize>,
+        panel: usize,
+        options: TileOptions,
+        c: &mut [f32],
+        c_stride: usize,
+    ) {
         let (a, b) = (self.a, self.b);
         let n = rows.len();
-        assert!((1..=MOST_ROWS).contains(&n), "rows that a tile can have");
+        assert!((1..=MAX_TILE_ROWS).contains(&n), "rows that a tile can have");
         let tile = Tile {
             a: &a.values[rows.start * a.width..][..n * a.width],
             row_scales: &a.scales[rows][..n],
             lines: b.panel(panel),
             column_scales: b.scales[panel * PANEL..].first_chunk().expect("whole panels"),
-            onto,
+            options,
             kind: b.kind,
         };
-        by_rows!(n, N => tile.rows::<N>(c, c_row));
+        by_rows!(n, N => tile.rows::<N>(c, c_stride));
     }
 }
 
-/// Some rows with one panel.
+/// Some rows times one panel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tile<'a> {
     pub a: &'a [i16],
     pub row_scales: &'a [f32],
     pub lines: &'a [Pairs],
     pub column_scales: &'a [f32; PANEL],
-    pub onto: Onto<'a>,
+    pub options: TileOptions<'a>,
     pub kind: Kind,
 }
 
 impl Tile<'_> {
     #[inline]
-    fn rows<const N: usize>(self, c: &mut [f32], c_row: usize) {
-        // SAFETY (of all calls here): the processor has it, and what is named is there.
+    fn rows<const N: usize>(self, c: &mut [f32], c_stride: usize) {
+        // SAFETY (of all calls here): the processor has it, and the slices are as long as the tile
+        // needs.
         #[cfg(target_arch = "x86_64")]
         match (self.kind, *LEVEL) {
             (Kind::Bf16, _) if *BF16 => {
-                return unsafe { super::avx512::bf16_tile::<N>(self, c, c_row) };
+                return unsafe { super::avx512::bf16_tile::<N>(self, c, c_stride) };
             }
             (Kind::Integers, Level::Avx512 | Level::Avx512Vnni) => {
-                return unsafe { super::avx512::integer_tile::<N>(self, c, c_row) };
+                return unsafe { super::avx512::integer_tile::<N>(self, c, c_stride) };
             }
             (Kind::Integers, Level::Avx2) => {
-                return unsafe { super::avx2::integer_tile::<N>(self, c, c_row) };
+                return unsafe { super::avx2::integer_tile::<N>(self, c, c_stride) };
             }
             _ => {}
         }
         match self.kind {
-            Kind::Integers => plain_integers(self, c, c_row),
-            Kind::Bf16 => plain_bf16(self, c, c_row),
+            Kind::Integers => plain_integers(self, c, c_stride),
+            Kind::Bf16 => plain_bf16(self, c, c_stride),
         }
     }
 
-    /// The result of one place for its sum.
-    fn finish(self, sum: f32, row: usize, column: usize, there: f32) -> f32 {
-        let start =
-            if self.onto.there { self.onto.bias[column] + there } else { self.onto.bias[column] };
-        super::step(sum, self.column_scales[column] * self.row_scales[row], start)
+    /// The result for the sum of a row and a column.
+    fn finish(self, sum: f32, row: usize, column: usize, existing: f32) -> f32 {
+        let bias = self.options.bias[column];
+        let start = if self.options.accumulate { bias + existing } else { bias };
+        super::mul_add(sum, self.column_scales[column] * self.row_scales[row], start)
     }
 }
 
-/// The definition for integers.
-pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_row: usize) {
+/// The reference implementation for integers.
+pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_stride: usize) {
     for (r, row) in tile.a.chunks_exact(2 * tile.lines.len().max(1)).enumerate() {
         let mut sums = [0i32; PANEL];
         for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
@@ -267,7 +276,7 @@ pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_row: usize) {
                 *sum += x * i32::from(right[0]) + y * i32::from(right[1]);
             }
         }
-        for (i, place) in c[r * c_row..][..PANEL].iter_mut().enumerate() {
+        for (i, place) in c[r * c_stride..][..PANEL].iter_mut().enumerate() {
             #[allow(clippy::cast_precision_loss)]
             let sum = sums[i] as f32;
             *place = tile.finish(sum, r, i, *place);
@@ -275,18 +284,18 @@ pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_row: usize) {
     }
 }
 
-/// The definition for bf16.
-pub(super) fn plain_bf16(tile: Tile, c: &mut [f32], c_row: usize) {
+/// The reference implementation for bf16.
+pub(super) fn plain_bf16(tile: Tile, c: &mut [f32], c_stride: usize) {
     let wide = |code: i16| f32::from_bits(u32::from(code.cast_unsigned()) << 16);
     for (r, row) in tile.a.chunks_exact(2 * tile.lines.len().max(1)).enumerate() {
         let mut sums = [0f32; PANEL];
         for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
             let [x, y] = left.map(wide);
             for (sum, right) in sums.iter_mut().zip(line) {
-                *sum = super::step(x, wide(right[0]), super::step(y, wide(right[1]), *sum));
+                *sum = super::mul_add(x, wide(right[0]), super::mul_add(y, wide(right[1]), *sum));
             }
         }
-        for (i, place) in c[r * c_row..][..PANEL].iter_mut().enumerate() {
+        for (i, place) in c[r * c_stride..][..PANEL].iter_mut().enumerate() {
             *place = tile.finish(sums[i], r, i, *place);
         }
     }

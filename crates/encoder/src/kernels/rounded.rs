@@ -1,26 +1,33 @@
 //! What products of rounded values have in common: the walk over panels and rows.
 
 use super::PANEL;
-use super::ahead::fetch_results;
-use super::matrix::{Activation, ROOM, Shares, Start, in_room, rows_at_once};
+use super::matrix::{Activation, PrefetchShares, Start, TILE_BUFFER, in_buffer, tile_rows};
+use super::prefetch::prefetch_results;
 use std::ops::Range;
 
 /// Rows and a packed matrix whose products are computed tile by tile.
 pub(super) trait Tiles {
-    /// The memory of a panel, which is asked for ahead of time.
+    /// The memory of a panel, to be prefetched.
     fn memory(&self, panel: usize) -> &[u8];
-    /// The products of `rows` with a panel, added to what `onto` says, into the rows of `c`.
-    fn tile(&self, rows: Range<usize>, panel: usize, onto: Onto, c: &mut [f32], c_row: usize);
+    /// Computes the products of `rows` with a panel, into the rows of `c`.
+    fn tile(
+        &self,
+        rows: Range<usize>,
+        panel: usize,
+        options: TileOptions,
+        c: &mut [f32],
+        c_stride: usize,
+    );
 }
 
-/// What the products of a tile are added to.
+/// What the products of a tile are added to, and what is prefetched meanwhile.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Onto<'a> {
+pub(super) struct TileOptions<'a> {
     pub bias: &'a [f32; PANEL],
-    /// What is in `c` counts.
-    pub there: bool,
-    /// What is needed soon.
-    pub ahead: &'a [u8],
+    /// Whether products are added to what `c` holds.
+    pub accumulate: bool,
+    /// Memory that is needed soon.
+    pub prefetch: &'a [u8],
 }
 
 /// `c = start + a * b` for some rows and panels of a matrix of so many columns; `c` begins with the
@@ -32,30 +39,30 @@ pub(super) fn multiply(
     start: Start,
     activation: Activation,
     c: &mut [f32],
-    c_row: usize,
+    c_stride: usize,
 ) {
-    let most = rows_at_once();
-    let mut room = ROOM;
+    let tile_rows = tile_rows();
+    let mut buffer = TILE_BUFFER;
     for panel in panels.clone() {
         let place = (panel - panels.start) * PANEL;
         let width = columns - panel * PANEL;
         let next = if panel + 1 < panels.end { tiles.memory(panel + 1) } else { &[] };
-        let mut shares = Shares::new(next, rows.len().div_ceil(most));
+        let mut prefetch_shares = PrefetchShares::new(next, rows.len().div_ceil(tile_rows));
         let mut row = rows.start;
         while row < rows.end {
-            let some = row..rows.end.min(row + most);
-            let c = &mut c[(row - rows.start) * c_row + place..];
-            let (bias, there) = (start.bias(place), start.is_there());
-            let onto = Onto { bias, there, ahead: shares.next() };
-            let n = some.len();
-            fetch_results(c, c_row, n);
+            let tile = row..rows.end.min(row + tile_rows);
+            let c = &mut c[(row - rows.start) * c_stride + place..];
+            let (bias, accumulate) = (start.bias(place), start.accumulates());
+            let options = TileOptions { bias, accumulate, prefetch: prefetch_shares.next_share() };
+            let n = tile.len();
+            prefetch_results(c, c_stride, n);
             if width >= PANEL && activation == Activation::None {
-                assert!(c.len() >= (n - 1) * c_row + PANEL, "rows of results");
-                tiles.tile(some, panel, onto, c, c_row);
+                assert!(c.len() >= (n - 1) * c_stride + PANEL, "rows of results");
+                tiles.tile(tile, panel, options, c, c_stride);
             } else {
-                in_room(&mut room, c, c_row, n, width.min(PANEL), there, |room| {
-                    tiles.tile(some, panel, onto, room, PANEL);
-                    activation.apply(room);
+                in_buffer(&mut buffer, c, c_stride, n, width.min(PANEL), accumulate, |buffer| {
+                    tiles.tile(tile, panel, options, buffer, PANEL);
+                    activation.apply(buffer);
                 });
             }
             row += n;
@@ -65,6 +72,6 @@ pub(super) fn multiply(
 
 /// The bytes of packed lines.
 pub(super) fn bytes<T>(lines: &[T]) -> &[u8] {
-    // SAFETY: any memory may be looked at as bytes; it is only used to ask for it ahead of time.
+    // SAFETY: any memory may be looked at as bytes; it is only prefetched.
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast::<u8>(), size_of_val(lines)) }
 }

@@ -39,13 +39,13 @@ fn products_are_those_of_the_definition() {
             let end = columns.min(first + PANEL);
             matrix::pack(&b[first * depth..end * depth], depth, panel);
         }
-        for there in [false, true] {
+        for accumulate in [false, true] {
             let before = noise(rows * columns, 4);
             let mut c = before.clone();
-            let start = if there { Start::BiasAndThere(&bias) } else { Start::Bias(&bias) };
+            let start = if accumulate { Start::BiasAndResidual(&bias) } else { Start::Bias(&bias) };
             let panels = packed.panels();
             matrix::multiply(
-                Left { data: &a, row: depth, rows },
+                Left { data: &a, stride: depth, rows },
                 panels,
                 start,
                 Activation::None,
@@ -55,7 +55,7 @@ fn products_are_those_of_the_definition() {
             for r in 0..rows {
                 for j in 0..columns {
                     let mut sum = f64::from(bias[j]);
-                    sum += if there { f64::from(before[r * columns + j]) } else { 0.0 };
+                    sum += if accumulate { f64::from(before[r * columns + j]) } else { 0.0 };
                     for k in 0..depth {
                         sum += f64::from(a[r * depth + k]) * f64::from(b[j * depth + k]);
                     }
@@ -80,7 +80,7 @@ fn products_do_not_depend_on_their_neighbours() {
     let plain = Activation::None;
     let panels = packed.panels();
     matrix::multiply(
-        Left { data: &a, row: depth, rows },
+        Left { data: &a, stride: depth, rows },
         panels,
         Start::Zero,
         plain,
@@ -91,7 +91,7 @@ fn products_do_not_depend_on_their_neighbours() {
         let mut alone = vec![0.0; columns];
         let row = &a[r * depth..][..depth];
         matrix::multiply(
-            Left { data: row, row: depth, rows: 1 },
+            Left { data: row, stride: depth, rows: 1 },
             packed.panels(),
             Start::Zero,
             plain,
@@ -107,10 +107,10 @@ fn rows_may_lie_apart() {
     // As in attention: values of one head among those of others.
     let (rows, depth, head, stride) = (9, 21, 32, 96);
     let (a, b) = (noise(rows * 40, 7), noise(depth * stride + PANEL, 8));
-    let values = Panels { data: &b, depth, columns: head, row: stride, panel: PANEL };
+    let values = Panels { data: &b, depth, columns: head, row_stride: stride, panel_stride: PANEL };
     let mut c = vec![0.0; rows * 50];
     matrix::multiply(
-        Left { data: &a, row: 40, rows },
+        Left { data: &a, stride: 40, rows },
         values,
         Start::Zero,
         Activation::None,
@@ -137,8 +137,8 @@ fn pairs_are_those_of_their_definition() {
                 let end = columns.min(first + PANEL);
                 panel.pack(&b[first * depth..end * depth], depth, &mut Vec::new());
             }
-            let mut rounded = pairs::Rows::default();
-            rounded.take(&a, depth, kind);
+            let mut rounded = pairs::PairRows::default();
+            rounded.round_rows(&a, depth, kind);
             let panels = columns.div_ceil(PANEL);
             let mut c = vec![0.0; rows * columns];
             let start = Start::Bias(&bias);
@@ -168,12 +168,12 @@ fn bytes_are_those_of_their_definition() {
             let end = columns.min(first + PANEL);
             panel.pack(&b[first * depth..end * depth], depth);
         }
-        let mut rounded = bytes::Rows::default();
-        rounded.take(&a, depth);
+        let mut rounded = bytes::ByteRows::default();
+        rounded.round_rows(&a, depth);
         let part = (0..rows, 0..columns.div_ceil(PANEL));
         let before = noise(rows * columns, 21);
         let mut c = before.clone();
-        let start = Start::BiasAndThere(&bias);
+        let start = Start::BiasAndResidual(&bias);
         bytes::multiply(&rounded, &packed, part, start, Activation::None, &mut c, columns);
         for r in 0..rows {
             for j in 0..columns {
@@ -199,8 +199,8 @@ fn bytes_that_were_rounded_before_lose_nothing() {
     for (i, weight) in weights.iter().enumerate() {
         let mut row = vec![0.0; 32];
         row[i] = 1.0;
-        let mut rounded = bytes::Rows::default();
-        rounded.take(&row, 32);
+        let mut rounded = bytes::ByteRows::default();
+        rounded.round_rows(&row, 32);
         let mut c = [0.0];
         let none = Activation::None;
         bytes::multiply(&rounded, &packed, (0..1, 0..1), Start::Zero, none, &mut c, 1);
@@ -217,8 +217,8 @@ fn pairs_have_the_bits_of_their_definition() {
         for (_, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
             panel.pack(&b, depth, &mut Vec::new());
         }
-        let mut rounded = pairs::Rows::default();
-        rounded.take(&a, depth, kind);
+        let mut rounded = pairs::PairRows::default();
+        rounded.round_rows(&a, depth, kind);
         let (mut c, mut plain) = (vec![0.0; rows * PANEL], vec![0.0; rows * PANEL]);
         let none = Activation::None;
         pairs::multiply(&rounded, &packed, (0..rows, 0..1), Start::Zero, none, &mut c, PANEL);
@@ -290,11 +290,11 @@ fn normalization_and_rounding() {
             let expected = unit * f64::from(gains[i]) + f64::from(shifts[i]);
             assert!((f64::from(y[i]) - expected).abs() < 1e-4, "{width}");
         }
-        let (largest, sum) = lanes::extent(&x);
+        let (largest, sum) = lanes::abs_max_and_sum(&x);
         assert_eq!(largest, x.iter().fold(0.0, |m: f32, v| m.max(v.abs())));
         assert!((sum - x.iter().map(|v| v.abs()).sum::<f32>()).abs() < 1e-3);
         let mut codes = vec![0i16; width];
-        lanes::round(&x, 1000.0, &mut codes);
+        lanes::round_i16(&x, 1000.0, &mut codes);
         for (code, x) in codes.iter().zip(&x) {
             assert_eq!(*code, (x * 1000.0).round_ties_even() as i16);
         }

@@ -6,7 +6,8 @@
 /// Some values side by side.
 pub(super) trait Vector: Copy {
     const LANES: usize;
-    fn all(value: f32) -> Self;
+    /// The same value in all lanes.
+    fn splat(value: f32) -> Self;
     /// The first values of a slice that has so many.
     fn load(from: &[f32]) -> Self;
     fn store(self, to: &mut [f32]);
@@ -14,24 +15,24 @@ pub(super) trait Vector: Copy {
     fn mul(self, other: Self) -> Self;
     fn div(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
-    /// The larger ones; of a number and what is none, the number in `other`.
+    /// The larger ones; `other` where one of the two is NaN.
     fn max(self, other: Self) -> Self;
     /// `self * by + plus`, rounded once where the processor can.
-    fn step(self, by: Self, plus: Self) -> Self;
-    /// Multiplies by two to the power of whole numbers, given as the last bits of other values.
-    fn times_power(self, whole: Self) -> Self;
+    fn mul_add(self, by: Self, plus: Self) -> Self;
+    /// Multiplies by two to the power of integers, given as the last bits of other values.
+    fn mul_power_of_two(self, exponents: Self) -> Self;
 
-    /// The nearest whole numbers, which are small enough.
+    /// Rounds to the nearest integers, which must fit 16 bits.
     fn round_into(self, to: &mut [i16]);
     /// The sum in a fixed order.
     fn sum(self) -> f32;
     fn largest(self) -> f32;
 }
 
-/// The nearest whole number, the even one of two.
+/// The nearest integer, ties to even.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
-pub(super) fn rounded(x: f32) -> i16 {
+pub(super) fn nearest_i16(x: f32) -> i16 {
     x.round_ties_even() as i16
 }
 
@@ -50,7 +51,7 @@ impl Vector for Portable {
     const LANES: usize = 8;
 
     #[inline(always)]
-    fn all(value: f32) -> Self {
+    fn splat(value: f32) -> Self {
         Portable([value; 8])
     }
 
@@ -90,18 +91,18 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn step(self, by: Self, plus: Self) -> Self {
-        Portable(std::array::from_fn(|i| super::step(self.0[i], by.0[i], plus.0[i])))
+    fn mul_add(self, by: Self, plus: Self) -> Self {
+        Portable(std::array::from_fn(|i| super::mul_add(self.0[i], by.0[i], plus.0[i])))
     }
 
     #[inline(always)]
-    fn times_power(self, whole: Self) -> Self {
-        self.with(whole, |a, b| f32::from_bits(a.to_bits().wrapping_add(b.to_bits() << 23)))
+    fn mul_power_of_two(self, exponents: Self) -> Self {
+        self.with(exponents, |a, b| f32::from_bits(a.to_bits().wrapping_add(b.to_bits() << 23)))
     }
 
     #[inline(always)]
     fn round_into(self, to: &mut [i16]) {
-        *to.first_chunk_mut().expect("whole lanes") = self.0.map(rounded);
+        *to.first_chunk_mut().expect("whole lanes") = self.0.map(nearest_i16);
     }
 
     #[inline(always)]
@@ -143,7 +144,7 @@ mod x86 {
         const LANES: usize = 8;
 
         #[inline(always)]
-        fn all(value: f32) -> Self {
+        fn splat(value: f32) -> Self {
             Avx2(unsafe { _mm256_set1_ps(value) })
         }
 
@@ -183,14 +184,14 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn step(self, by: Self, plus: Self) -> Self {
+        fn mul_add(self, by: Self, plus: Self) -> Self {
             Avx2(unsafe { _mm256_fmadd_ps(self.0, by.0, plus.0) })
         }
 
         #[inline(always)]
-        fn times_power(self, whole: Self) -> Self {
+        fn mul_power_of_two(self, exponents: Self) -> Self {
             Avx2(unsafe {
-                let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(whole.0));
+                let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(exponents.0));
                 _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(self.0), power))
             })
         }
@@ -198,9 +199,9 @@ mod x86 {
         #[inline(always)]
         fn round_into(self, to: &mut [i16]) {
             unsafe {
-                let whole = _mm256_cvtps_epi32(self.0);
+                let integers = _mm256_cvtps_epi32(self.0);
                 let (low, high) =
-                    (_mm256_castsi256_si128(whole), _mm256_extracti128_si256::<1>(whole));
+                    (_mm256_castsi256_si128(integers), _mm256_extracti128_si256::<1>(integers));
                 let packed = _mm_packs_epi32(low, high);
                 _mm_storeu_si128(to[..8].as_mut_ptr().cast(), packed);
             }

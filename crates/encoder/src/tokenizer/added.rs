@@ -11,7 +11,7 @@ use weighbridge_format::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AddedToken {
     pub(super) content: String,
-    /// Found only between characters that are no part of a word.
+    /// Found only between characters that are not part of a word.
     pub(super) single_word: bool,
     /// White space before and behind belongs to it.
     pub(super) lstrip: bool,
@@ -33,11 +33,11 @@ impl AddedToken {
     }
 }
 
-/// All of them, by where they are looked for.
+/// All added tokens, by where they are looked for.
 #[derive(Debug)]
 pub(super) struct Added {
-    /// Those with numbers of their own, behind the vocabulary.
-    further: Vec<String>,
+    /// Those that are not in the vocabulary, and have the numbers behind it.
+    extra: Vec<String>,
     pub(super) in_text: Patterns,
     pub(super) in_normalized: Patterns,
 }
@@ -50,11 +50,11 @@ impl Added {
         pieces: &Pieces,
         casing: Casing,
     ) -> Result<Added, Error> {
-        let mut further = Vec::new();
+        let mut extra = Vec::new();
         let mut tokens: Vec<(u32, AddedToken)> = Vec::new();
         let mut places = HashMap::new();
         for token in listed.into_iter().filter(|token| !token.content.is_empty()) {
-            // Listed once more: the later one counts.
+            // Of a token that is listed twice the later entry counts.
             if let Some(&place) = places.get(&token.content) {
                 let old: &mut (u32, AddedToken) = &mut tokens[place];
                 old.1 = token;
@@ -63,22 +63,22 @@ impl Added {
             let id = match pieces.find(&token.content) {
                 Some(id) => id,
                 None => {
-                    further.push(token.content.clone());
-                    u32::try_from(pieces.len() + further.len() - 1).unwrap_or(u32::MAX)
+                    extra.push(token.content.clone());
+                    u32::try_from(pieces.len() + extra.len() - 1).unwrap_or(u32::MAX)
                 }
             };
             places.insert(token.content.clone(), tokens.len());
             tokens.push((id, token));
         }
         let mut added =
-            Added { further, in_text: Patterns::default(), in_normalized: Patterns::default() };
+            Added { extra, in_text: Patterns::default(), in_normalized: Patterns::default() };
         for (id, token) in tokens {
             if !token.normalized {
                 added.in_text.add(token.content.clone(), id, &token);
                 continue;
             }
             let mut form = String::new();
-            Normalizer::new(casing).whole(&token.content, &mut |c| form.push(c));
+            Normalizer::new(casing).normalize(&token.content, &mut |c| form.push(c));
             if form.is_empty() {
                 let what = format!(
                     "nothing is left of the added token {:?} once it is normalized",
@@ -91,15 +91,15 @@ impl Added {
         Ok(added)
     }
 
-    /// How many have numbers behind the vocabulary.
-    pub(super) fn further(&self) -> &[String] {
-        &self.further
+    /// Those that are not in the vocabulary, in the order of their numbers.
+    pub(super) fn extra(&self) -> &[String] {
+        &self.extra
     }
 }
 
-/// A part of a text.
+/// A segment of a text: an added token, or what is between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Segment {
     Token(u32),
     Text(Range<usize>),
 }
@@ -150,7 +150,7 @@ impl Patterns {
     pub(super) fn split(
         &self,
         text: &str,
-        mut part: impl FnMut(Part) -> ControlFlow<()>,
+        mut emit: impl FnMut(Segment) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut done = 0;
         let mut from = 0;
@@ -174,16 +174,16 @@ impl Patterns {
                 end = blank_until;
             }
             if done < start {
-                part(Part::Text(done..start))?;
+                emit(Segment::Text(done..start))?;
             }
             // All of it may be white space that an earlier one took: then it is not there.
             if start < end {
-                part(Part::Token(pattern.id))?;
+                emit(Segment::Token(pattern.id))?;
             }
             done = end;
         }
         if done < text.len() {
-            part(Part::Text(done..text.len()))?;
+            emit(Segment::Text(done..text.len()))?;
         }
         ControlFlow::Continue(())
     }
@@ -214,7 +214,7 @@ impl Patterns {
     }
 }
 
-/// Like `position`, but many at a time.
+/// The position of a byte, found by comparing many at a time.
 fn find_byte(bytes: &[u8], wanted: u8) -> Option<usize> {
     let mut blocks = bytes.chunks_exact(32);
     let mut at = 0;
@@ -246,12 +246,12 @@ impl fmt::Debug for Patterns {
 mod tests {
     use super::*;
 
-    fn parts(patterns: &Patterns, text: &str) -> Vec<(Option<u32>, String)> {
+    fn segments(patterns: &Patterns, text: &str) -> Vec<(Option<u32>, String)> {
         let mut all = Vec::new();
-        let _ = patterns.split(text, |part| {
-            all.push(match part {
-                Part::Token(id) => (Some(id), String::new()),
-                Part::Text(range) => (None, text[range].to_owned()),
+        let _ = patterns.split(text, |segment| {
+            all.push(match segment {
+                Segment::Token(id) => (Some(id), String::new()),
+                Segment::Text(range) => (None, text[range].to_owned()),
             });
             ControlFlow::Continue(())
         });
@@ -269,11 +269,11 @@ mod tests {
         patterns.add("<s>".into(), 4, &strips);
         let text = |s: &str| (None, s.to_owned());
         let token = |id| (Some(id), String::new());
-        assert_eq!(parts(&patterns, "x[A][B]"), [text("x"), token(2)]);
-        assert_eq!(parts(&patterns, "[A][A [A]"), [token(1), text("[A "), token(1)]);
-        assert_eq!(parts(&patterns, "a day, days"), [text("a "), token(3), text(", days")]);
-        assert_eq!(parts(&patterns, "a <s>\n<s> b"), [text("a"), token(4), token(4), text("b")]);
-        assert_eq!(parts(&patterns, ""), []);
+        assert_eq!(segments(&patterns, "x[A][B]"), [text("x"), token(2)]);
+        assert_eq!(segments(&patterns, "[A][A [A]"), [token(1), text("[A "), token(1)]);
+        assert_eq!(segments(&patterns, "a day, days"), [text("a "), token(3), text(", days")]);
+        assert_eq!(segments(&patterns, "a <s>\n<s> b"), [text("a"), token(4), token(4), text("b")]);
+        assert_eq!(segments(&patterns, ""), []);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! tokenizer.json, as far as it describes a tokenizer of BERT's kind.
 
 use super::added::AddedToken;
-use super::{Casing, Parts, Tokens};
+use super::{Casing, Definition, Tokens};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
@@ -17,7 +17,7 @@ pub(super) const FILE: &str = "tokenizer.json";
 struct File {
     version: Option<String>,
     #[serde(default)]
-    added_tokens: Vec<Listed>,
+    added_tokens: Vec<ListedToken>,
     #[serde(default)]
     normalizer: Json,
     #[serde(default)]
@@ -27,9 +27,9 @@ struct File {
     model: Model,
 }
 
-/// Its number is not asked for: the vocabulary and the order in the list give it.
+/// An added token. Its number is not read: the vocabulary and the order in the list give it.
 #[derive(Deserialize)]
-struct Listed {
+struct ListedToken {
     content: String,
     single_word: bool,
     lstrip: bool,
@@ -47,12 +47,12 @@ struct Model {
     vocab: Option<Vocab>,
 }
 
-/// Tokens with their numbers, as they stand in the file. None where the vocabulary is no map, as in
-/// other kinds of models.
+/// Tokens with their numbers, as they stand in the file. `None` where the vocabulary is not a map,
+/// as in other kinds of models.
 struct Vocab(Option<(Tokens, Vec<u32>)>);
 
 #[derive(Deserialize)]
-struct Bert {
+struct BertNormalizer {
     clean_text: bool,
     handle_chinese_chars: bool,
     strip_accents: Option<bool>,
@@ -61,7 +61,7 @@ struct Bert {
 
 /// BertProcessing and RobertaProcessing: a token and its number each.
 #[derive(Deserialize)]
-struct Ends {
+struct BertProcessing {
     cls: (String, u32),
     sep: (String, u32),
 }
@@ -83,7 +83,7 @@ struct TemplateToken {
     ids: Vec<u32>,
 }
 
-pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
+pub(super) fn read(json: &[u8]) -> Result<Definition, Error> {
     // All at once, which is faster than string by string.
     let text = std::str::from_utf8(json).map_err(|e| unreadable(&e))?;
     let file: File = serde_json::from_str(text).map_err(|e| unreadable(&e))?;
@@ -104,7 +104,7 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
             return Err(unsupported(&what, "BertPreTokenizer"));
         }
     }
-    let (before, behind) = ends(file.post_processor)?;
+    let (start_tokens, end_tokens) = start_and_end_tokens(file.post_processor)?;
     let prefix = need(model.continuing_subword_prefix, "model.continuing_subword_prefix")?;
     let unk_token = need(model.unk_token, "model.unk_token")?;
     let max_word_characters =
@@ -115,7 +115,7 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
         return Err(Error::refused(what, format!("at most {LONGEST_WORD}; BERT has 100")));
     }
     let (tokens, ids) = need(model.vocab.and_then(|vocab| vocab.0), "model.vocab")?;
-    let pieces = in_order(tokens, &ids)?.into_pieces(&prefix)?;
+    let pieces = sort_by_id(tokens, &ids)?.into_pieces(&prefix)?;
     if let Some(token) = pieces.repeated.and_then(|id| pieces.token(id)) {
         let what = format!("{FILE}: the token {token:?} is in the vocabulary twice");
         return Err(Error::refused(what, ""));
@@ -124,17 +124,17 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
         Error::refused(format!("the vocabulary of {FILE} has no {unk_token} token"), "")
     })?;
     let added = file.added_tokens.into_iter().map(|token| {
-        let Listed { content, single_word, lstrip, rstrip, normalized } = token;
+        let ListedToken { content, single_word, lstrip, rstrip, normalized } = token;
         AddedToken { content, single_word, lstrip, rstrip, normalized }
     });
-    Ok(Parts {
+    Ok(Definition {
         added: added.collect(),
         pieces,
         casing,
         unknown,
         max_word_characters,
-        before,
-        behind,
+        start_tokens,
+        end_tokens,
     })
 }
 
@@ -154,7 +154,7 @@ fn casing(normalizer: Json) -> Result<Casing, Error> {
             return Err(unsupported(&what, "BertNormalizer"));
         }
     }
-    let bert: Bert = from_part(normalizer, "normalizer")?;
+    let bert: BertNormalizer = from_part(normalizer, "normalizer")?;
     Ok(Casing {
         lower_case: bert.lowercase,
         // Unless it is set, accents go exactly when upper case goes.
@@ -164,15 +164,15 @@ fn casing(normalizer: Json) -> Result<Casing, Error> {
     })
 }
 
-/// What texts begin and end with.
-fn ends(processor: Json) -> Result<(Vec<u32>, Vec<u32>), Error> {
+/// The tokens that texts begin and end with.
+fn start_and_end_tokens(processor: Json) -> Result<(Vec<u32>, Vec<u32>), Error> {
     match kind_of(&processor) {
-        // They differ in what they do with places in the text only.
+        // They differ only in what they do with offsets in the text.
         Some("BertProcessing" | "RobertaProcessing") => {
-            let ends: Ends = from_part(processor, "post_processor")?;
-            Ok((vec![ends.cls.1], vec![ends.sep.1]))
+            let tokens: BertProcessing = from_part(processor, "post_processor")?;
+            Ok((vec![tokens.cls.1], vec![tokens.sep.1]))
         }
-        Some("TemplateProcessing") => template_ends(from_part(processor, "post_processor")?),
+        Some("TemplateProcessing") => template_tokens(from_part(processor, "post_processor")?),
         Some(kind) => Err(unsupported(
             &format!("the post-processor {kind}"),
             "TemplateProcessing or BertProcessing",
@@ -184,33 +184,33 @@ fn ends(processor: Json) -> Result<(Vec<u32>, Vec<u32>), Error> {
     }
 }
 
-fn template_ends(template: Template) -> Result<(Vec<u32>, Vec<u32>), Error> {
-    let odd = |what: String| Error::refused(format!("{FILE}: post_processor: {what}"), "");
-    let (mut before, mut behind) = (Vec::new(), Vec::new());
-    let mut seen = false;
+fn template_tokens(template: Template) -> Result<(Vec<u32>, Vec<u32>), Error> {
+    let malformed = |what: String| Error::refused(format!("{FILE}: post_processor: {what}"), "");
+    let (mut start_tokens, mut end_tokens) = (Vec::new(), Vec::new());
+    let mut seen_text = false;
     for part in template.single {
         match part {
-            TemplatePart::Sequence { id } if id == "A" && !seen => seen = true,
+            TemplatePart::Sequence { id } if id == "A" && !seen_text => seen_text = true,
             TemplatePart::Sequence { id } => {
-                return Err(odd(format!("the template has the text {id} where none can be")));
+                return Err(malformed(format!("the template has the text {id} where none can be")));
             }
             TemplatePart::SpecialToken { id } => {
                 let token = template.special_tokens.get(&id);
-                let token = token.ok_or_else(|| odd(format!("no special token {id}")))?;
+                let token = token.ok_or_else(|| malformed(format!("no special token {id}")))?;
                 let token: TemplateToken = from_part(token.clone(), "post_processor")?;
-                if seen { &mut behind } else { &mut before }.extend(token.ids);
+                if seen_text { &mut end_tokens } else { &mut start_tokens }.extend(token.ids);
             }
         }
     }
-    if !seen {
-        return Err(odd("the template has no text".into()));
+    if !seen_text {
+        return Err(malformed("the template has no text".into()));
     }
-    Ok((before, behind))
+    Ok((start_tokens, end_tokens))
 }
 
 /// Tokens in the order of their numbers, which must be those from 0 on. Nothing is allocated from
 /// a number in the file.
-fn in_order(tokens: Tokens, ids: &[u32]) -> Result<Tokens, Error> {
+fn sort_by_id(tokens: Tokens, ids: &[u32]) -> Result<Tokens, Error> {
     let mut places = vec![None; ids.len()];
     let mut sorted = true;
     for (place, &id) in ids.iter().enumerate() {
@@ -283,7 +283,7 @@ impl<'de> Deserialize<'de> for Vocab {
     }
 }
 
-/// Puts a string behind the tokens, without one of its own.
+/// Appends a string to the tokens, without allocating it on its own.
 struct Append<'a>(&'a mut Tokens);
 
 impl<'de> DeserializeSeed<'de> for Append<'_> {

@@ -1,6 +1,7 @@
-//! Texts to token numbers, exactly as the tokenizers of the BERT models do it: the text is cleaned
-//! and brought to one case, taken apart at white space, punctuation and Chinese characters, and each
-//! word becomes the longest pieces of the vocabulary that it consists of.
+//! WordPiece tokenization: texts to token numbers, exactly as the tokenizers of the BERT models do
+//! it. The text is cleaned and brought to one case, split into words at white space, punctuation
+//! and Chinese characters, and each word becomes the longest pieces of the vocabulary that it
+//! consists of.
 
 #![forbid(unsafe_code)]
 
@@ -19,44 +20,49 @@ mod words;
 
 pub use normalize::Casing;
 
-use added::{Added, AddedToken, Part};
+use added::{Added, AddedToken, Segment};
 use normalize::Normalizer;
 use pieces::Pieces;
-use words::{Byte, Words};
+use words::{ByteClass, Words};
 
-/// What pieces inside words begin with, unless a tokenizer.json says otherwise.
-const INNER_PREFIX: &str = "##";
+/// The prefix of tokens that continue a word, unless a tokenizer.json says otherwise.
+const CONTINUATION_PREFIX: &str = "##";
 /// Longer words are unknown, unless a tokenizer.json says otherwise.
 const MAX_WORD_CHARACTERS: usize = 100;
 
-/// The way from texts to token numbers of one model.
+/// The WordPiece tokenizer of a model: texts to token numbers.
 pub struct Tokenizer {
     pieces: Pieces,
     added: Added,
     casing: Casing,
-    /// What the bytes of a text do.
-    bytes: Box<[Byte; 256]>,
+    /// The class of each byte.
+    byte_classes: Box<[ByteClass; 256]>,
     unknown: u32,
     max_word_characters: usize,
-    /// What every text begins and ends with: `[CLS]` and `[SEP]`.
-    before: Vec<u32>,
-    behind: Vec<u32>,
+    /// The tokens that every text begins and ends with: `[CLS]` and `[SEP]`.
+    start_tokens: Vec<u32>,
+    end_tokens: Vec<u32>,
 }
 
-/// Everything that makes a tokenizer.
-struct Parts {
+/// What a tokenizer is made of, as a tokenizer.json or a vocabulary defines it.
+struct Definition {
     pieces: Pieces,
     added: Vec<AddedToken>,
     casing: Casing,
     unknown: u32,
     max_word_characters: usize,
-    before: Vec<u32>,
-    behind: Vec<u32>,
+    start_tokens: Vec<u32>,
+    end_tokens: Vec<u32>,
 }
 
 impl Tokenizer {
     /// The tokenizer of a model: what its tokenizer.json says if it has one, else what its vocabulary
     /// and metadata say.
+    ///
+    /// # Errors
+    ///
+    /// When there is neither a tokenizer.json nor a vocabulary, or what there is can't be used, see
+    /// [`Tokenizer::from_json`] and [`Tokenizer::from_vocabulary`].
     pub fn of(container: &Container) -> Result<Tokenizer, Error> {
         if let Some(file) = container.attachments.iter().find(|a| a.name == json::FILE) {
             return Tokenizer::from_json(&file.data);
@@ -78,19 +84,28 @@ impl Tokenizer {
         Tokenizer::from_vocabulary(vocabulary, casing)
     }
 
-    /// What a tokenizer.json describes. The lengths that it asks for (truncation, padding) are left
-    /// to whoever encodes.
+    /// The tokenizer that a tokenizer.json describes. The lengths that it asks for (truncation,
+    /// padding) are left to whoever encodes.
+    ///
+    /// # Errors
+    ///
+    /// When the JSON can't be read, describes another kind of tokenizer than BERT's, or has token
+    /// numbers that do not fit each other.
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Error> {
         Tokenizer::new(json::read(json)?)
     }
 
-    /// The usual tokenizer with this vocabulary.
+    /// The usual tokenizer of BERT with this vocabulary.
+    ///
+    /// # Errors
+    ///
+    /// When the vocabulary lacks `[UNK]`, `[CLS]` or `[SEP]`, or is too large.
     pub fn from_vocabulary(vocabulary: &Vocabulary, casing: Casing) -> Result<Tokenizer, Error> {
         let mut tokens = Tokens::default();
         for token in vocabulary.tokens() {
             tokens.push(&token)?;
         }
-        let pieces = tokens.into_pieces(INNER_PREFIX)?;
+        let pieces = tokens.into_pieces(CONTINUATION_PREFIX)?;
         let find = |name: &str, text: &str| {
             let named = vocabulary.special(name).filter(|id| (*id as usize) < pieces.len());
             named.or_else(|| pieces.find(text))
@@ -101,38 +116,47 @@ impl Tokenizer {
             find(name, text).ok_or_else(|| Error::refused(what(), hint))
         };
         let unknown = need("unk", "[UNK]")?;
-        let (before, behind) = (vec![need("cls", "[CLS]")?], vec![need("sep", "[SEP]")?]);
+        let (start_tokens, end_tokens) = (vec![need("cls", "[CLS]")?], vec![need("sep", "[SEP]")?]);
         let special = SPECIAL_TOKENS.iter().filter_map(|(name, text)| {
             Some(AddedToken::plain(pieces.token(find(name, text)? as usize)?))
         });
-        Tokenizer::new(Parts {
+        Tokenizer::new(Definition {
             added: special.collect(),
             pieces,
             casing,
             unknown,
             max_word_characters: MAX_WORD_CHARACTERS,
-            before,
-            behind,
+            start_tokens,
+            end_tokens,
         })
     }
 
-    fn new(parts: Parts) -> Result<Tokenizer, Error> {
-        let Parts { pieces, added, casing, unknown, max_word_characters, before, behind } = parts;
+    fn new(definition: Definition) -> Result<Tokenizer, Error> {
+        let Definition {
+            pieces,
+            added,
+            casing,
+            unknown,
+            max_word_characters,
+            start_tokens,
+            end_tokens,
+        } = definition;
         let added = Added::new(added, &pieces, casing)?;
-        let bytes = words::bytes_with(casing);
+        let byte_classes = words::byte_classes(casing);
         let tokenizer = Tokenizer {
             pieces,
             added,
             casing,
-            bytes,
+            byte_classes,
             unknown,
             max_word_characters,
-            before,
-            behind,
+            start_tokens,
+            end_tokens,
         };
-        for &id in tokenizer.before.iter().chain(&tokenizer.behind) {
+        for &id in tokenizer.start_tokens.iter().chain(&tokenizer.end_tokens) {
             if tokenizer.token(id).is_none() {
-                let what = format!("texts would begin or end with token {id}, which is none");
+                let what =
+                    format!("texts would begin or end with token {id}, which does not exist");
                 return Err(Error::refused(what, "the post_processor of tokenizer.json says so"));
             }
         }
@@ -143,54 +167,55 @@ impl Tokenizer {
     /// too much is left out before the `[SEP]`.
     pub fn encode_into(&self, text: &str, max_tokens: usize, ids: &mut Vec<u32>) {
         let start = ids.len();
-        ids.extend_from_slice(&self.before);
-        let room = max_tokens.saturating_sub(self.before.len() + self.behind.len());
-        let full = ids.len().saturating_add(room);
+        ids.extend_from_slice(&self.start_tokens);
+        let room = max_tokens.saturating_sub(self.start_tokens.len() + self.end_tokens.len());
+        let limit = ids.len().saturating_add(room);
         if room > 0 {
-            let mut words = Words::new(self, ids, full);
-            // Breaking off means that there are enough.
-            let _ = self.added.in_text.split(text, |part| match part {
-                Part::Token(id) => words.push_token(id),
-                Part::Text(range) => self.encode_between(&text[range], &mut words),
+            let mut words = Words::new(self, ids, limit);
+            // It breaks off when there are enough tokens.
+            let _ = self.added.in_text.split(text, |segment| match segment {
+                Segment::Token(id) => words.push_token(id),
+                Segment::Text(range) => self.encode_between(&text[range], &mut words),
             });
-            ids.truncate(full);
+            ids.truncate(limit);
         }
-        ids.extend_from_slice(&self.behind);
+        ids.extend_from_slice(&self.end_tokens);
         // Where there is not even room for the special tokens.
         ids.truncate(start.saturating_add(max_tokens));
     }
 
-    /// Text without tokens that are found as they are.
+    /// Encodes text between the added tokens that are found before normalization.
     fn encode_between(&self, text: &str, words: &mut Words<'_>) -> ControlFlow<()> {
         let patterns = &self.added.in_normalized;
         if patterns.is_empty() {
             return words.push_text(text);
         }
         let mut normal = String::with_capacity(text.len());
-        Normalizer::new(self.casing).whole(text, &mut |c| normal.push(c));
-        patterns.split(&normal, |part| match part {
-            Part::Token(id) => words.push_token(id),
-            Part::Text(range) => words.push_normalized(&normal[range]),
+        Normalizer::new(self.casing).normalize(text, &mut |c| normal.push(c));
+        patterns.split(&normal, |segment| match segment {
+            Segment::Token(id) => words.push_token(id),
+            Segment::Text(range) => words.push_normalized(&normal[range]),
         })
     }
 
-    /// The text of a token.
+    /// The text of the token with this number.
     pub fn token(&self, id: u32) -> Option<Cow<'_, str>> {
         let id = id as usize;
-        let further = || self.added.further().get(id - self.pieces.len()).map(String::as_str);
-        self.pieces.token(id).or_else(further).map(Cow::Borrowed)
+        let extra = || self.added.extra().get(id - self.pieces.len()).map(String::as_str);
+        self.pieces.token(id).or_else(extra).map(Cow::Borrowed)
     }
 
-    /// How many tokens there are.
+    /// How many tokens there are, with those that were added to the vocabulary.
     pub fn len(&self) -> usize {
-        self.pieces.len() + self.added.further().len()
+        self.pieces.len() + self.added.extra().len()
     }
 
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What happens to characters.
+    /// What happens to the characters of a text before it is split into words.
     pub fn casing(&self) -> Casing {
         self.casing
     }
@@ -199,7 +224,7 @@ impl Tokenizer {
 impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tokens = self.len();
-        let special = (&self.before, self.unknown, &self.behind);
+        let special = (&self.start_tokens, self.unknown, &self.end_tokens);
         f.debug_struct("Tokenizer")
             .field("tokens", &tokens)
             .field("casing", &self.casing)
@@ -209,7 +234,7 @@ impl fmt::Debug for Tokenizer {
     }
 }
 
-/// Tokens one behind the other, as they come.
+/// Tokens one behind the other, in the order of the file.
 #[derive(Default)]
 struct Tokens {
     text: String,

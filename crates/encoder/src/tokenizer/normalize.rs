@@ -5,7 +5,9 @@ use super::unicode::{self, CONTROL, MARK, SPACE};
 /// What happens to the characters of a text before it is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Casing {
+    /// Upper case becomes lower case.
     pub lower_case: bool,
+    /// Accents and other nonspacing marks are taken off their letters.
     pub strip_accents: bool,
     /// Chinese characters are words of their own.
     pub split_chinese: bool,
@@ -14,19 +16,19 @@ pub struct Casing {
 }
 
 impl Casing {
-    /// As the models that know no upper case have it.
+    /// The settings of uncased models, which know lower case only.
     pub const UNCASED: Casing =
         Casing { lower_case: true, strip_accents: true, split_chinese: true, clean: true };
-    /// As the models that tell upper from lower case have it.
+    /// The settings of cased models, which tell upper from lower case.
     pub const CASED: Casing = Casing { lower_case: false, strip_accents: false, ..Self::UNCASED };
 }
 
-/// Takes characters and hands over what becomes of them.
+/// Takes characters and hands over the normalized ones.
 #[derive(Debug)]
 pub(super) struct Normalizer {
     casing: Casing,
-    /// Characters that are ordered by their class before they go on. Marks that go anyway are not
-    /// put in: their going does not change the others' order.
+    /// Characters that are ordered by their combining class before they are handed over. Marks that
+    /// are stripped anyway are not put in: that does not change the order of the others.
     waiting: Vec<(u8, char)>,
 }
 
@@ -35,7 +37,8 @@ impl Normalizer {
         Normalizer { casing, waiting: Vec::new() }
     }
 
-    pub(super) fn whole(&mut self, text: &str, out: &mut impl FnMut(char)) {
+    /// Normalizes a text.
+    pub(super) fn normalize(&mut self, text: &str, out: &mut impl FnMut(char)) {
         text.chars().for_each(|c| self.push(c, out));
         self.finish(out);
     }
@@ -85,7 +88,7 @@ impl Normalizer {
                 }
                 return;
             }
-            match unicode::class_of_other(part) {
+            match unicode::combining_class_of_non_mark(part) {
                 0 => {
                     self.finish(out);
                     self.in_case(part, out);
@@ -110,7 +113,7 @@ mod tests {
 
     fn normal(casing: Casing, text: &str) -> String {
         let mut out = String::new();
-        Normalizer::new(casing).whole(text, &mut |c| out.push(c));
+        Normalizer::new(casing).normalize(text, &mut |c| out.push(c));
         out
     }
 

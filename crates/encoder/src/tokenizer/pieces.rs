@@ -6,8 +6,9 @@ use weighbridge_format::Error;
 
 /// Tokens by number, one behind the other, and a hash table of them.
 ///
-/// A token is found as a whole and, if it begins with the prefix of pieces inside words (`##`),
-/// by what follows it as well. So a word's rest is looked up as it stands.
+/// A token is found by its whole text and, if it begins with the prefix of tokens that continue a
+/// word (`##`), by what follows the prefix as well. So the rest of a word is looked up without a
+/// prefix.
 pub(super) struct Pieces {
     text: String,
     /// Where each token ends.
@@ -15,31 +16,32 @@ pub(super) struct Pieces {
     slots: Vec<Slot>,
     keys: Keys,
     prefix: usize,
-    longest_whole: usize,
-    longest_inner: usize,
-    /// A token that stands there twice: its first number.
+    longest_start: usize,
+    longest_continuation: usize,
+    /// The first number of a token that is in the vocabulary twice.
     pub(super) repeated: Option<usize>,
 }
 
-/// Zero where free.
+/// A slot of the hash table; zero where free.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     tag: u32,
     next_id: u32,
 }
 
+/// Where in a word a token is looked up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Whole,
-    Inner,
+    WordStart,
+    Continuation,
 }
 
-/// Where a hash begins for each kind, and what it is multiplied with: other ones in each process,
-/// so that no vocabulary can be made to collide.
+/// The seed of the hashes of each kind, and the factor: others in each process, so that no
+/// vocabulary can be made to collide.
 #[derive(Clone, Copy)]
 struct Keys {
-    whole: u64,
-    inner: u64,
+    word_start: u64,
+    continuation: u64,
     factor: u64,
 }
 
@@ -47,31 +49,31 @@ impl Keys {
     fn new() -> Keys {
         let random = RandomState::new();
         let factor = random.hash_one(2) | 1;
-        Keys { whole: random.hash_one(0), inner: random.hash_one(1), factor }
+        Keys { word_start: random.hash_one(0), continuation: random.hash_one(1), factor }
     }
 
-    fn start(&self, kind: Kind) -> u64 {
+    fn seed(&self, kind: Kind) -> u64 {
         match kind {
-            Kind::Whole => self.whole,
-            Kind::Inner => self.inner,
+            Kind::WordStart => self.word_start,
+            Kind::Continuation => self.continuation,
         }
     }
 
     /// The hash with one more byte.
     #[inline]
-    fn step(&self, hash: u64, byte: u8) -> u64 {
+    fn update(&self, hash: u64, byte: u8) -> u64 {
         let product = u128::from(hash ^ u64::from(byte)) * u128::from(self.factor);
         (product as u64) ^ (product >> 64) as u64
     }
 
     fn hash(&self, kind: Kind, bytes: &[u8]) -> u64 {
-        bytes.iter().fold(self.start(kind), |hash, byte| self.step(hash, *byte))
+        bytes.iter().fold(self.seed(kind), |hash, byte| self.update(hash, *byte))
     }
 }
 
 impl Pieces {
-    /// Of tokens that stand one behind the other, and where each ends. Of several that are the same the last one's number
-    /// counts.
+    /// The tokens of a text in which they stand one behind the other, and where each ends. Of
+    /// several that are the same, the number of the last counts.
     pub(super) fn new(text: String, ends: Vec<u32>, prefix: &str) -> Result<Pieces, Error> {
         if ends.len() > u32::MAX as usize / 4 {
             return Err(Error::refused("the vocabulary has too many tokens", ""));
@@ -81,22 +83,24 @@ impl Pieces {
             slots: Vec::new(),
             keys: Keys::new(),
             prefix: prefix.len(),
-            longest_whole: 0,
-            longest_inner: 0,
+            longest_start: 0,
+            longest_continuation: 0,
             repeated: None,
             ends,
         };
-        let inner = (0..pieces.len()).filter(|id| pieces.inner(*id, prefix).is_some()).count();
+        let continuations =
+            (0..pieces.len()).filter(|id| pieces.continuation(*id, prefix).is_some()).count();
         // At most half full, so that hardly any lookup meets another token.
-        let size = ((pieces.len() + inner) * 2).next_power_of_two().max(16);
+        let size = ((pieces.len() + continuations) * 2).next_power_of_two().max(16);
         pieces.slots = vec![Slot::default(); size];
         for id in 0..pieces.len() {
-            let whole = pieces.bytes(id).len();
-            pieces.insert(id, Kind::Whole);
-            pieces.longest_whole = pieces.longest_whole.max(whole);
-            if pieces.inner(id, prefix).is_some() {
-                pieces.insert(id, Kind::Inner);
-                pieces.longest_inner = pieces.longest_inner.max(whole - prefix.len());
+            let length = pieces.bytes(id).len();
+            pieces.insert(id, Kind::WordStart);
+            pieces.longest_start = pieces.longest_start.max(length);
+            if pieces.continuation(id, prefix).is_some() {
+                pieces.insert(id, Kind::Continuation);
+                pieces.longest_continuation =
+                    pieces.longest_continuation.max(length - prefix.len());
             }
         }
         Ok(pieces)
@@ -111,20 +115,24 @@ impl Pieces {
     }
 
     pub(super) fn find(&self, token: &str) -> Option<u32> {
-        self.look_up(self.keys.hash(Kind::Whole, token.as_bytes()), Kind::Whole, token.as_bytes())
+        self.look_up(
+            self.keys.hash(Kind::WordStart, token.as_bytes()),
+            Kind::WordStart,
+            token.as_bytes(),
+        )
     }
 
     /// Appends a word's pieces: the longest token that it begins with, then the longest one that the
     /// rest begins with, and so on. False, and nothing appended, if there is none for some rest.
     ///
-    /// `hashes` is room to work in.
+    /// `hashes` is scratch memory.
     pub(super) fn split(&self, word: &[u8], ids: &mut Vec<u32>, hashes: &mut Vec<u64>) -> bool {
         let before = ids.len();
         let mut rest = word;
         while !rest.is_empty() {
             let (kind, longest) = match rest.len() == word.len() {
-                true => (Kind::Whole, self.longest_whole),
-                false => (Kind::Inner, self.longest_inner),
+                true => (Kind::WordStart, self.longest_start),
+                false => (Kind::Continuation, self.longest_continuation),
             };
             match self.longest(&rest[..rest.len().min(longest)], rest, kind, hashes) {
                 Some((id, length)) => {
@@ -150,9 +158,9 @@ impl Pieces {
         hashes: &mut Vec<u64>,
     ) -> Option<(u32, usize)> {
         hashes.clear();
-        let mut hash = self.keys.start(kind);
+        let mut hash = self.keys.seed(kind);
         hashes.extend(part.iter().map(|byte| {
-            hash = self.keys.step(hash, *byte);
+            hash = self.keys.update(hash, *byte);
             hash
         }));
         // No token ends inside a character.
@@ -167,7 +175,7 @@ impl Pieces {
     }
 
     /// What follows the prefix, if something does.
-    fn inner(&self, id: usize, prefix: &str) -> Option<&[u8]> {
+    fn continuation(&self, id: usize, prefix: &str) -> Option<&[u8]> {
         self.bytes(id).strip_prefix(prefix.as_bytes()).filter(|rest| !rest.is_empty())
     }
 
@@ -180,11 +188,11 @@ impl Pieces {
         &self.text.as_bytes()[self.range(id)]
     }
 
-    /// What a token is found by.
+    /// The text that a token is found by.
     fn key(&self, id: usize, kind: Kind) -> &[u8] {
         match kind {
-            Kind::Whole => self.bytes(id),
-            Kind::Inner => &self.bytes(id)[self.prefix..],
+            Kind::WordStart => self.bytes(id),
+            Kind::Continuation => &self.bytes(id)[self.prefix..],
         }
     }
 
@@ -192,38 +200,39 @@ impl Pieces {
         let key = self.key(id, kind);
         let hash = self.keys.hash(kind, key);
         let tag = tag(hash, kind);
-        let mut at = self.first(hash);
+        let mut at = self.home_slot(hash);
         while self.slots[at].next_id != 0 {
             let slot = self.slots[at];
             if slot.tag == tag && self.key(slot.next_id as usize - 1, kind) == key {
                 self.repeated = self.repeated.or(Some(slot.next_id as usize - 1));
                 break;
             }
-            at = self.after(at);
+            at = self.next_slot(at);
         }
-        // Numbers of tokens fit, which was asked first.
+        // Numbers of tokens fit, which `new` has checked.
         self.slots[at] = Slot { tag, next_id: id as u32 + 1 };
     }
 
     #[inline]
     fn look_up(&self, hash: u64, kind: Kind, key: &[u8]) -> Option<u32> {
         let tag = tag(hash, kind);
-        let mut at = self.first(hash);
+        let mut at = self.home_slot(hash);
         loop {
             let slot = self.slots[at];
             let id = slot.next_id.checked_sub(1)?;
             if slot.tag == tag && self.key(id as usize, kind) == key {
                 return Some(id);
             }
-            at = self.after(at);
+            at = self.next_slot(at);
         }
     }
 
-    fn first(&self, hash: u64) -> usize {
+    /// The slot where the search for a hash begins.
+    fn home_slot(&self, hash: u64) -> usize {
         hash as usize & (self.slots.len() - 1)
     }
 
-    fn after(&self, at: usize) -> usize {
+    fn next_slot(&self, at: usize) -> usize {
         (at + 1) & (self.slots.len() - 1)
     }
 }
@@ -233,8 +242,8 @@ impl Pieces {
 fn tag(hash: u64, kind: Kind) -> u32 {
     let bits = (hash >> 32) as u32;
     match kind {
-        Kind::Whole => bits & !1,
-        Kind::Inner => bits | 1,
+        Kind::WordStart => bits & !1,
+        Kind::Continuation => bits | 1,
     }
 }
 
@@ -260,9 +269,9 @@ mod tests {
 
     fn split(pieces: &Pieces, word: &str) -> Option<Vec<u32>> {
         let (mut ids, mut hashes) = (vec![7], Vec::new());
-        let whole = pieces.split(word.as_bytes(), &mut ids, &mut hashes);
-        assert!(whole || ids == [7]);
-        whole.then(|| ids.split_off(1))
+        let found = pieces.split(word.as_bytes(), &mut ids, &mut hashes);
+        assert!(found || ids == [7]);
+        found.then(|| ids.split_off(1))
     }
 
     #[test]

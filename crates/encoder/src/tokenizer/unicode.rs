@@ -20,11 +20,11 @@ pub(super) const MARK: u8 = 8;
 /// The kinds that a character is of.
 pub(super) fn kinds(c: char) -> u8 {
     let code = c as u32;
-    match NEAR.get(code as usize) {
+    match LOW_KINDS.get(code as usize) {
         Some(kinds) => *kinds,
-        // Ideographs and syllables, a third of all characters, are nothing of it.
+        // Ideographs and syllables, a third of all characters, are of no kind.
         None if matches!(code, 0x3100..0xa000 | 0xac00..0xd800) => 0,
-        None => far_kinds(code),
+        None => high_kinds(code),
     }
 }
 
@@ -53,9 +53,9 @@ pub(super) fn decompose(c: char, part: impl FnMut(char)) {
     }
 }
 
-/// The class by which marks in a row are ordered, of a character that is no [`MARK`]; zero of those
-/// that stay where they are.
-pub(super) fn class_of_other(c: char) -> u8 {
+/// The canonical combining class, by which marks in a row are ordered, of a character that is not a
+/// [`MARK`]; zero of those that stay where they are.
+pub(super) fn combining_class_of_non_mark(c: char) -> u8 {
     let code = c as u32;
     if code < ORDERED[0] || !is_in(ORDERED, code) { 0 } else { canonical_combining_class(c) }
 }
@@ -65,10 +65,10 @@ pub(super) fn mark_stays(mark: char) -> bool {
     canonical_combining_class(mark) == 0
 }
 
-/// Kinds of the characters that texts mostly consist of, so that one look tells.
-static NEAR: [u8; 0x3100] = near_kinds();
+/// Kinds of the low characters, which texts mostly consist of, as a table.
+static LOW_KINDS: [u8; 0x3100] = low_kinds();
 
-const fn near_kinds() -> [u8; 0x3100] {
+const fn low_kinds() -> [u8; 0x3100] {
     let mut kinds = [0; 0x3100];
     mark_ranges(&mut kinds, OTHER, CONTROL);
     mark_ranges(&mut kinds, PUNCTUATION_MARKS, PUNCTUATION);
@@ -104,8 +104,8 @@ const fn mark_ranges(kinds: &mut [u8], ranges: &[u32], kind: u8) {
     }
 }
 
-/// Behind [`NEAR`]. No white space is there.
-fn far_kinds(code: u32) -> u8 {
+/// The kinds of a character behind [`LOW_KINDS`], where there is no white space.
+fn high_kinds(code: u32) -> u8 {
     if is_in(OTHER, code) || code == 0xfffd {
         CONTROL
     } else if is_in(PUNCTUATION_MARKS, code) {

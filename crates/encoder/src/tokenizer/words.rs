@@ -5,37 +5,37 @@ use super::normalize::{Casing, Normalizer};
 use super::unicode::{self, CONTROL, PUNCTUATION, SPACE};
 use std::ops::ControlFlow;
 
-/// What a byte of a text does, so that most of a text needs no look at characters.
+/// The class of a byte of a text, so that most of a text need not be decoded to characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Byte {
-    /// Is part of a word.
-    Part,
+pub(super) enum ByteClass {
+    /// Part of a word.
+    Word,
     /// Ends a word.
     Space,
-    /// Is a word.
-    Alone,
-    /// Is taken out.
-    Gone,
-    /// Belongs to a character outside of ASCII.
-    Further,
+    /// A word of its own.
+    Punctuation,
+    /// Taken out.
+    Removed,
+    /// Part of a character outside of ASCII.
+    NonAscii,
 }
 
-/// What each byte does with these settings.
-pub(super) fn bytes_with(casing: Casing) -> Box<[Byte; 256]> {
-    let mut bytes = Box::new([Byte::Further; 256]);
+/// The class of each byte with these settings.
+pub(super) fn byte_classes(casing: Casing) -> Box<[ByteClass; 256]> {
+    let mut classes = Box::new([ByteClass::NonAscii; 256]);
     for code in 0..0x80u8 {
         let kinds = unicode::kinds(char::from(code));
-        bytes[usize::from(code)] = if casing.clean && kinds & CONTROL != 0 {
-            Byte::Gone
+        classes[usize::from(code)] = if casing.clean && kinds & CONTROL != 0 {
+            ByteClass::Removed
         } else if kinds & SPACE != 0 {
-            Byte::Space
+            ByteClass::Space
         } else if kinds & PUNCTUATION != 0 {
-            Byte::Alone
+            ByteClass::Punctuation
         } else {
-            Byte::Part
+            ByteClass::Word
         };
     }
-    bytes
+    classes
 }
 
 /// Takes the characters of a text and appends the tokens of each word that ends.
@@ -43,8 +43,8 @@ pub(super) fn bytes_with(casing: Casing) -> Box<[Byte; 256]> {
 pub(super) struct Words<'a> {
     tokenizer: &'a Tokenizer,
     ids: &'a mut Vec<u32>,
-    /// How many there may be in `ids`.
-    full: usize,
+    /// How many tokens there may be in `ids`.
+    limit: usize,
     /// The word so far; no longer kept once it has too many characters.
     word: Vec<u8>,
     characters: usize,
@@ -52,44 +52,46 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(tokenizer: &'a Tokenizer, ids: &'a mut Vec<u32>, full: usize) -> Words<'a> {
+    pub(super) fn new(tokenizer: &'a Tokenizer, ids: &'a mut Vec<u32>, limit: usize) -> Words<'a> {
         let (word, hashes) = (Vec::with_capacity(128), Vec::with_capacity(128));
-        Words { tokenizer, ids, full, word, characters: 0, hashes }
+        Words { tokenizer, ids, limit, word, characters: 0, hashes }
     }
 
-    /// Breaks off when there are enough tokens.
+    /// Appends a token. Breaks off when there are enough.
     pub(super) fn push_token(&mut self, id: u32) -> ControlFlow<()> {
         self.ids.push(id);
-        self.go_on()
+        self.continue_unless_full()
     }
 
-    /// A text as it is.
+    /// Takes a text that is not normalized yet. Breaks off when there are enough tokens.
     pub(super) fn push_text(&mut self, text: &str) -> ControlFlow<()> {
         let bytes = text.as_bytes();
         let mut normalizer = Normalizer::new(self.tokenizer.casing);
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            let kind = self.kind(byte);
-            if kind == Byte::Further {
+            let class = self.class(byte);
+            if class == ByteClass::NonAscii {
                 let Some(c) = text[at..].chars().next() else { break };
                 normalizer.push(c, &mut |c| self.push(c));
                 at += c.len_utf8();
-                self.go_on()?;
+                self.continue_unless_full()?;
                 continue;
             }
-            if kind == Byte::Gone {
+            if class == ByteClass::Removed {
                 at += 1;
                 continue;
             }
             normalizer.finish(&mut |c| self.push(c));
-            match kind {
-                Byte::Part => {
-                    let run =
-                        bytes[at..].iter().take_while(|b| self.kind(**b) == Byte::Part).count();
+            match class {
+                ByteClass::Word => {
+                    let run = bytes[at..]
+                        .iter()
+                        .take_while(|b| self.class(**b) == ByteClass::Word)
+                        .count();
                     self.extend(&bytes[at..at + run]);
                     at += run;
                 }
-                Byte::Alone => {
+                ByteClass::Punctuation => {
                     self.end_word();
                     self.extend(&bytes[at..at + 1]);
                     self.end_word();
@@ -100,35 +102,35 @@ impl<'a> Words<'a> {
                     at += 1;
                 }
             }
-            self.go_on()?;
+            self.continue_unless_full()?;
         }
         normalizer.finish(&mut |c| self.push(c));
         self.end_word();
-        self.go_on()
+        self.continue_unless_full()
     }
 
-    /// A text that was normalized before.
+    /// Takes a text that was normalized before. Breaks off when there are enough tokens.
     pub(super) fn push_normalized(&mut self, text: &str) -> ControlFlow<()> {
         for c in text.chars() {
             self.push(c);
-            self.go_on()?;
+            self.continue_unless_full()?;
         }
         self.end_word();
-        self.go_on()
+        self.continue_unless_full()
     }
 
-    fn kind(&self, byte: u8) -> Byte {
-        self.tokenizer.bytes[usize::from(byte)]
+    fn class(&self, byte: u8) -> ByteClass {
+        self.tokenizer.byte_classes[usize::from(byte)]
     }
 
-    fn go_on(&self) -> ControlFlow<()> {
-        match self.ids.len() < self.full {
+    fn continue_unless_full(&self) -> ControlFlow<()> {
+        match self.ids.len() < self.limit {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         }
     }
 
-    /// A character of a normalized text.
+    /// Takes a character of a normalized text.
     fn push(&mut self, c: char) {
         let kinds = unicode::kinds(c);
         if kinds & SPACE != 0 {
@@ -149,7 +151,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Parts of a word, in ASCII and not normalized yet.
+    /// Appends to the word, in ASCII and not normalized yet.
     fn extend(&mut self, run: &[u8]) {
         self.characters += run.len();
         if self.characters > self.tokenizer.max_word_characters {
@@ -161,6 +163,7 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// Appends the tokens of the word, if there is one, and begins a new one.
     fn end_word(&mut self) {
         if self.characters == 0 {
             return;

@@ -1,4 +1,4 @@
-//! Files that are no tokenizers, and texts that are no texts: errors that say why, no panic, and no
+//! Files that are not tokenizers, and texts that are not texts: errors that say why, no panic, and no
 //! more memory or time than their size.
 
 use super::samples::{added_tokens, file, vocabulary};
@@ -90,7 +90,7 @@ fn numbers_must_be_those_of_the_tokens() {
     for id in [json!(7), json!(u32::MAX)] {
         let special = json!({"id": "[SEP]", "ids": [id], "tokens": ["[SEP]"]});
         assert!(
-            refusal(&with("/post_processor/special_tokens/[SEP]", Some(special))).contains("none")
+            refusal(&with("/post_processor/special_tokens/[SEP]", Some(special))).contains("does not exist")
         );
     }
     let twice = small().to_string().replace("\"##b\":", "\"a\":");

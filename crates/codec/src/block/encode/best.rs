@@ -6,13 +6,13 @@
 use super::group::{Group, nearest_integer};
 use super::lanes::Lanes;
 use super::pack::pack;
-use super::reference::cut_to_f16;
+use super::reference::truncate_to_f16;
 use super::{BLOCK, BLOCKS_PER_SUPER, GROUP, Method, Recipe, ScaleTooLarge};
 use half::f16;
 
-const LARGEST_SHARE: f32 = 63.0;
-/// A share is so many parts of a super scale.
-const PARTS: f32 = 32.0;
+const LARGEST_SUB_SCALE: f32 = 63.0;
+/// The sub-scale that leaves a super block's scale as it is.
+const SUB_SCALE_ONE: f32 = 32.0;
 const SMALLEST_F16: f32 = 1.0 / (1 << 24) as f32;
 const LARGEST_F16: f32 = f16::MAX.to_f32_const();
 
@@ -29,14 +29,15 @@ pub(super) fn choose_scales<L: Lanes>(
     }
     let (scales, _) = scales.as_chunks_mut::<2>();
     if recipe.method.has_super_blocks() {
-        let parts = scales.iter_mut().zip(shares.chunks_mut(BLOCKS_PER_SUPER));
-        for (index, (scale, shares)) in parts.enumerate() {
+        let super_blocks = scales.iter_mut().zip(shares.chunks_mut(BLOCKS_PER_SUPER));
+        for (index, (scale, shares)) in super_blocks.enumerate() {
             let group = Group::<L>::new(recipe, row, index * GROUP, most_important);
-            let needed = group.largest.div(group.limit).largest() * (PARTS / LARGEST_SHARE);
+            let needed =
+                group.largest.div(group.limit).largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE);
             check(index, needed)?;
             let choice = choose_for_super_block(recipe.method, &group);
             *scale = f16::from_f32(choice.scale).to_le_bytes();
-            copy_shares(choice.shares, shares);
+            store_sub_scales(choice.sub_scales, shares);
         }
     } else {
         for (index, scales) in scales.chunks_mut(BLOCKS_PER_SUPER).enumerate() {
@@ -61,15 +62,15 @@ fn check(index: usize, scale: f32) -> Result<(), ScaleTooLarge> {
 
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn copy_shares<L: Lanes>(chosen: L, shares: &mut [u8]) {
-    for (share, chosen) in shares.iter_mut().zip(chosen.to_array()) {
-        *share = chosen as u8;
+fn store_sub_scales<L: Lanes>(chosen: L, stored: &mut [u8]) {
+    for (sub_scale, chosen) in stored.iter_mut().zip(chosen.to_array()) {
+        *sub_scale = chosen as u8;
     }
 }
 
-/// The best so far, of each block.
+/// The best candidate so far, of each block.
 struct Best<L> {
-    /// A scale or a share; zero is where every search begins.
+    /// A scale or a sub-scale; zero is where every search begins.
     found: L,
     error: L,
 }
@@ -87,18 +88,19 @@ impl<L: Lanes> Best<L> {
     }
 }
 
-/// The scales that are tried: those with which the largest magnitude is so many times the scale.
+/// The scales that are tried, as the quotient of the largest magnitude and the scale.
 ///
-/// Less than the largest code wastes codes and more cuts off the largest magnitudes. How far either
-/// pays was measured on weights of a language model; with few codes cutting off pays more.
-struct Reach {
+/// A quotient below the largest code wastes codes, and one above it clips the largest magnitudes.
+/// How far either pays was measured on weights of a language model; with few codes clipping pays
+/// more.
+struct ScaleCandidates {
     from: f32,
     step: f32,
     count: u8,
 }
 
-impl Reach {
-    const fn of(method: Method) -> Reach {
+impl ScaleCandidates {
+    const fn of(method: Method) -> ScaleCandidates {
         let (from, step, count) = match method {
             Method::Q8 => (119.5, 0.5, 17),
             Method::Q4 => (6.0, 0.2, 16),
@@ -107,19 +109,19 @@ impl Reach {
             Method::K3 => (2.5, 0.25, 11),
             Method::K2 => (1.0, 0.2, 11),
         };
-        Reach { from, step, count }
+        ScaleCandidates { from, step, count }
     }
 }
 
-/// A scale for each of eight blocks: f16 where each is stored, any where only shares are.
+/// A scale for each of eight blocks: f16 where each is stored, any where only sub-scales are.
 #[inline(always)]
 fn choose_for_blocks<L: Lanes>(method: Method, group: &Group<L>) -> L {
     let stored_as_f16 = !method.has_super_blocks();
-    let reach = Reach::of(method);
+    let candidates = ScaleCandidates::of(method);
     let mut best = Best::none(group);
-    for i in 0..=reach.count {
-        let mut scales = if i < reach.count {
-            group.largest.div(L::splat(reach.from + reach.step * f32::from(i)))
+    for i in 0..=candidates.count {
+        let mut scales = if i < candidates.count {
+            group.largest.div(L::splat(candidates.from + candidates.step * f32::from(i)))
         } else {
             group.refit(best.found)
         };
@@ -139,66 +141,72 @@ fn round_to_f16<L: Lanes>(value: L) -> L {
     // The bits below the eleven of an f16 cancel.
     let shifted = value.mul(L::splat((1 << 13) as f32 + 1.0));
     let normal = shifted.sub(shifted.sub(value));
-    // The f32 from a half to one are as far apart as the f16 that have no leading one.
+    // The f32 from a half to one are as far apart as the subnormal f16.
     let small = value.add(L::splat(0.5)).sub(L::splat(0.5)).max(L::splat(SMALLEST_F16));
     L::select_less(value, L::splat(f16::MIN_POSITIVE.to_f32_const()), small, normal)
 }
 
-/// A super scale and the shares that eight blocks have in it.
+/// The scale of a super block and the sub-scales of its eight blocks.
 struct Choice<L> {
     scale: f32,
-    shares: L,
+    sub_scales: L,
     error: f32,
 }
 
 impl<L: Lanes> Choice<L> {
     #[inline(always)]
-    fn new(scale: f32, shares: &Best<L>) -> Self {
+    fn new(scale: f32, sub_scales: &Best<L>) -> Self {
         let mut error = 0.0;
-        for part in shares.error.to_array() {
-            error += part;
+        for block_error in sub_scales.error.to_array() {
+            error += block_error;
         }
-        Choice { scale, shares: shares.found, error }
+        Choice { scale, sub_scales: sub_scales.found, error }
     }
 }
 
 #[inline(always)]
 fn choose_for_super_block<L: Lanes>(method: Method, group: &Group<L>) -> Choice<L> {
     let ideal = choose_for_blocks(method, group);
-    // The largest share for the largest of them: so shares are as fine as can be.
-    let scale = up_to_f16(ideal.largest() * (PARTS / LARGEST_SHARE));
-    let center = nearest_integer(ideal.div(L::splat(scale / PARTS)));
-    let fine = Choice::new(scale, &near(group, scale, center, &[-1.0, 0.0, 1.0]));
+    // The largest sub-scale for the largest of them: so sub-scales are as fine as can be.
+    let scale = round_up_to_f16(ideal.largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE));
+    let center = nearest_integer(ideal.div(L::splat(scale / SUB_SCALE_ONE)));
+    let fine = Choice::new(scale, &best_sub_scales_near(group, scale, center, &[-1.0, 0.0, 1.0]));
 
-    // What the reference tool stores: so it is never better.
+    // What the reference tool stores, so that the result is never worse than that.
     let scales = group.largest.div(group.limit);
     let largest = scales.largest();
-    let scale = f16::from_bits(cut_to_f16(largest)).to_f32();
-    let mut shares = scales.div(L::splat(largest)).to_array();
-    for share in &mut shares {
-        *share = (*share * PARTS).round();
+    let scale = f16::from_bits(truncate_to_f16(largest)).to_f32();
+    let mut sub_scales = scales.div(L::splat(largest)).to_array();
+    for sub_scale in &mut sub_scales {
+        *sub_scale = (*sub_scale * SUB_SCALE_ONE).round();
     }
-    let plain = Choice::new(scale, &near(group, scale, L::load(&shares), &[0.0]));
-    if plain.error < fine.error { plain } else { fine }
+    let sub_scales = best_sub_scales_near(group, scale, L::load(&sub_scales), &[0.0]);
+    let reference = Choice::new(scale, &sub_scales);
+    if reference.error < fine.error { reference } else { fine }
 }
 
-/// The best shares that are so far from the center.
+/// The best sub-scales among those at these distances from the center.
 #[inline(always)]
-fn near<L: Lanes>(group: &Group<L>, scale: f32, center: L, distances: &[f32]) -> Best<L> {
+fn best_sub_scales_near<L: Lanes>(
+    group: &Group<L>,
+    scale: f32,
+    center: L,
+    distances: &[f32],
+) -> Best<L> {
     let mut best = Best::none(group);
     for &distance in distances {
-        let shares = center.add(L::splat(distance));
-        let shares = shares.clamp((L::splat(1.0), L::splat(LARGEST_SHARE)));
+        let sub_scales = center.add(L::splat(distance));
+        let sub_scales = sub_scales.clamp((L::splat(1.0), L::splat(LARGEST_SUB_SCALE)));
         // As it is decoded: the division is exact.
-        let scales = L::splat(scale).mul(shares.div(L::splat(PARTS)));
-        best.consider(shares, group.errors(scales));
+        let scales = L::splat(scale).mul(sub_scales.div(L::splat(SUB_SCALE_ONE)));
+        best.consider(sub_scales, group.errors(scales));
     }
     best
 }
 
-/// The next f16 that is not less, but not infinity.
+/// Rounds up to f16, at most to the largest finite one.
 #[inline(always)]
-fn up_to_f16(value: f32) -> f32 {
+fn round_up_to_f16(value: f32) -> f32 {
     let value = value.min(LARGEST_F16);
     let nearest = f16::from_f32(value);
     let below = nearest.to_f32() < value;
@@ -220,7 +228,7 @@ pub(super) fn make_codes<L: Lanes>(
     for (index, (block, codes)) in blocks.enumerate() {
         let scale = if recipe.method.has_super_blocks() {
             let scale = f16::from_le_bytes(scales[index / BLOCKS_PER_SUPER]).to_f32();
-            scale * (f32::from(shares[index]) / PARTS)
+            scale * (f32::from(shares[index]) / SUB_SCALE_ONE)
         } else {
             f16::from_le_bytes(scales[index]).to_f32()
         };
@@ -249,11 +257,11 @@ mod tests {
             assert_eq!(rounded(half.next_down()), below);
             assert_eq!(rounded(half.next_up()), above);
             assert!([below, above].contains(&rounded(half)));
-            assert_eq!(up_to_f16(below), below);
-            assert_eq!(up_to_f16(below.next_up()), above);
+            assert_eq!(round_up_to_f16(below), below);
+            assert_eq!(round_up_to_f16(below.next_up()), above);
         }
         let rounded = [1e-12, 65_520.0, 1e30].map(|v| round_to_f16(Plain::splat(v)).to_array()[0]);
         assert_eq!(rounded, [SMALLEST_F16, LARGEST_F16, LARGEST_F16]);
-        assert_eq!([65_505.0, 1e30].map(up_to_f16), [LARGEST_F16; 2]);
+        assert_eq!([65_505.0, 1e30].map(round_up_to_f16), [LARGEST_F16; 2]);
     }
 }

@@ -3,7 +3,7 @@
 use super::lanes::Lanes;
 use super::{BLOCK, GROUP, Recipe};
 
-/// Adding and subtracting it rounds what is smaller than 2^22 to an integer, halves to even.
+/// Adding and subtracting it rounds what is smaller than 2^22 to an integer, ties to even.
 const ROUNDER: f32 = 1.5 * (1 << 23) as f32;
 
 /// The least that a column counts, beside the most important one. Columns that don't count at all
@@ -31,19 +31,19 @@ impl<L: Lanes> Group<L> {
     pub(super) fn new(recipe: &Recipe<'_>, row: &[f32], start: usize, most_important: f32) -> Self {
         let end = row.len().min(start + GROUP);
         let bounds = (L::splat(recipe.clip.0), L::splat(recipe.clip.1));
-        let mut magnitudes = side_by_side(&row[start..end]);
+        let mut magnitudes = block_per_lane(&row[start..end]);
         for lanes in &mut magnitudes {
             *lanes = L::clamp(*lanes, bounds).abs();
         }
         let importance = match recipe.importance {
             None => None,
             Some(importance) => {
-                let mut parts = side_by_side(&importance[start..end]);
-                for lanes in &mut parts {
+                let mut weights = block_per_lane(&importance[start..end]);
+                for lanes in &mut weights {
                     *lanes = L::div(*lanes, L::splat(most_important));
                     *lanes = lanes.max(L::splat(LEAST_IMPORTANCE));
                 }
-                Some(parts)
+                Some(weights)
             }
         };
         let limit = L::splat(f32::from(recipe.method.largest_code()));
@@ -56,7 +56,7 @@ impl<L: Lanes> Group<L> {
         group
     }
 
-    /// What a part of the error in a column counts.
+    /// An error in a column, multiplied by the column's importance.
     #[inline(always)]
     fn weigh(&self, column: usize, error: L) -> L {
         match &self.importance {
@@ -101,23 +101,23 @@ pub(super) fn nearest_integer<L: Lanes>(value: L) -> L {
     value.add(L::splat(ROUNDER)).sub(L::splat(ROUNDER))
 }
 
-/// The columns of up to eight blocks.
+/// Up to eight blocks, transposed: each block in a lane of its own, padded with zeros.
 #[inline(always)]
-fn side_by_side<L: Lanes>(values: &[f32]) -> [L; BLOCK] {
+fn block_per_lane<L: Lanes>(values: &[f32]) -> [L; BLOCK] {
     let mut padded;
-    let whole: &[f32; GROUP] = match values.try_into() {
-        Ok(whole) => whole,
+    let full: &[f32; GROUP] = match values.try_into() {
+        Ok(full) => full,
         Err(_) => {
             padded = [0.0; GROUP];
             padded[..values.len()].copy_from_slice(values);
             &padded
         }
     };
-    let (eights, _) = whole.as_chunks::<8>();
+    let (eights, _) = full.as_chunks::<8>();
     let mut columns = [L::splat(0.0); BLOCK];
-    for (part, columns) in columns.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+    for (quarter, columns) in columns.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         for (block, lanes) in columns.iter_mut().enumerate() {
-            *lanes = L::load(&eights[block * BLOCK / 8 + part]);
+            *lanes = L::load(&eights[block * BLOCK / 8 + quarter]);
         }
         *columns = L::transpose(*columns);
     }

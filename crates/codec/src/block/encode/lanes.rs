@@ -5,6 +5,7 @@
 /// An implementation for a vector unit uses single correctly rounded operations, and never fuses a
 /// multiplication with an addition.
 pub(super) trait Lanes: Copy {
+    /// The same value in all lanes.
     fn splat(value: f32) -> Self;
     fn load(values: &[f32; 8]) -> Self;
     fn to_array(self) -> [f32; 8];
@@ -35,7 +36,7 @@ pub(super) trait Lanes: Copy {
     }
 }
 
-/// The definition.
+/// The reference implementation in plain Rust, which the vector versions are tested against.
 #[derive(Clone, Copy)]
 pub(super) struct Plain([f32; 8]);
 
@@ -160,12 +161,12 @@ mod tests {
         }
     }
 
-    /// Odd numbers, each beside each.
+    /// Numbers of all kinds, each paired with each.
     fn agrees<L: Lanes>() {
         let sizes = [0.0, 1e-45, 1e-38, 0.3, 1.0, 1.5, 127.0, 3e9, f32::MAX, f32::INFINITY];
-        let odd: Vec<f32> = sizes.into_iter().flat_map(|v| [v, -v]).chain([f32::NAN]).collect();
+        let values: Vec<f32> = sizes.into_iter().flat_map(|v| [v, -v]).chain([f32::NAN]).collect();
         let pairs: Vec<(f32, f32)> =
-            odd.iter().flat_map(|&a| odd.iter().map(move |&b| (a, b))).collect();
+            values.iter().flat_map(|&a| values.iter().map(move |&b| (a, b))).collect();
         for pairs in pairs.windows(8) {
             let (a, b): (Vec<f32>, Vec<f32>) = pairs.iter().copied().unzip();
             let (a, b): ([f32; 8], [f32; 8]) = (a.try_into().unwrap(), b.try_into().unwrap());

@@ -1,10 +1,11 @@
-//! From values to scales, shares and codes.
+//! From values to scales, sub-scales and codes.
 //!
 //! In a file all scales come before all codes, so a row is visited twice: once to choose its scales,
 //! once to make its codes. Nothing has to be kept in between but what the file keeps.
 //!
 //! The same values give the same bytes on every machine: the algorithms are written once, over
-//! [`Lanes`] of eight values, and no vector version may round or sum differently from the plain one.
+//! [`Lanes`] of eight values, and no vector version may round or sum differently from the scalar
+//! one.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -25,30 +26,35 @@ pub use pack::pack;
 /// Values of a super block.
 const GROUP: usize = BLOCK * BLOCKS_PER_SUPER;
 
-/// How values become scales, shares and codes.
+/// How values are quantized to scales, sub-scales and codes.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe<'a> {
+    /// The bits of a code, and how scales are stored.
     pub method: Method,
+    /// How scales and codes are chosen.
     pub encoder: Encoder,
     /// Bounds that values are clamped to first.
     pub clip: (f32, f32),
-    /// How much the error of each column counts, at least 0; [`Encoder::Reference`] has no use for it.
+    /// How much the squared error of each column counts, at least 0; all count the same without it.
+    /// [`Encoder::Reference`] has no use for it.
     pub importance: Option<&'a [f32]>,
 }
 
+/// How scales and codes are chosen for values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoder {
-    /// Looks for the smallest squared error.
+    /// Searches for scales with a small squared error.
     Best,
-    /// Does what the reference tool does.
+    /// Makes the same bytes as MCF's reference tool.
     Reference,
 }
 
-/// Values that need a scale which f16 can't hold.
+/// The error of values that need a scale beyond the range of f16.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaleTooLarge {
     /// Which scale of the row: of a block, or of a super block.
     pub index: usize,
+    /// The scale that the values need.
     pub scale: f32,
 }
 
@@ -62,9 +68,16 @@ impl std::error::Error for ScaleTooLarge {}
 
 impl Recipe<'_> {
     /// Chooses the scales of a row (f16, little-endian: one a block, or one a super block) and its
-    /// shares (one byte a block for `k*`, none for `q*`).
+    /// sub-scales (`shares`: one byte a block for `k*`, none for `q*`).
     ///
-    /// Panics when the parts have not the lengths that the row needs.
+    /// # Errors
+    ///
+    /// [`Encoder::Best`] refuses values that need a scale beyond the range of f16;
+    /// [`Encoder::Reference`] stores infinity for them.
+    ///
+    /// # Panics
+    ///
+    /// When `scales`, `shares` or the importance do not have the length that the row needs.
     pub fn choose_scales(
         &self,
         row: &[f32],
@@ -84,9 +97,12 @@ impl Recipe<'_> {
         self.choose_scales_with::<Plain>(row, scales, shares)
     }
 
-    /// Makes the packed codes of a row, from the scales and shares that were chosen for it.
+    /// Makes the packed codes of a row, from the scales and sub-scales that were chosen for it.
     ///
-    /// Panics when the parts have not the lengths that the row needs.
+    /// # Panics
+    ///
+    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row
+    /// needs.
     pub fn make_codes(&self, row: &[f32], scales: &[u8], shares: &[u8], codes: &mut [u8]) {
         self.check_lengths(row, scales, shares);
         self.check_codes(row, codes);
@@ -102,9 +118,16 @@ impl Recipe<'_> {
         self.make_codes_with::<Plain>(row, scales, shares, codes);
     }
 
-    /// Chooses the scales of a row and makes its codes.
+    /// Chooses the scales of a row and makes its codes, in one step.
     ///
-    /// Panics when the parts have not the lengths that the row needs.
+    /// # Errors
+    ///
+    /// As for [`Recipe::choose_scales`].
+    ///
+    /// # Panics
+    ///
+    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row
+    /// needs.
     pub fn encode(
         &self,
         row: &[f32],
@@ -193,12 +216,12 @@ impl Recipe<'_> {
         }
     }
 
-    /// The values of a block within the bounds, filled up with zeros.
+    /// The values of a block, clamped to the bounds and padded with zeros.
     #[inline(always)]
     fn clamped<L: Lanes>(&self, block: &[f32]) -> [L; BLOCK / 8] {
         let mut padded;
-        let whole: &[f32; BLOCK] = match block.try_into() {
-            Ok(whole) => whole,
+        let full: &[f32; BLOCK] = match block.try_into() {
+            Ok(full) => full,
             Err(_) => {
                 padded = [0.0; BLOCK];
                 padded[..block.len()].copy_from_slice(block);
@@ -207,18 +230,18 @@ impl Recipe<'_> {
         };
         let bounds = (L::splat(self.clip.0), L::splat(self.clip.1));
         let mut values = [L::splat(0.0); BLOCK / 8];
-        for (lanes, eight) in values.iter_mut().zip(whole.as_chunks::<8>().0) {
+        for (lanes, eight) in values.iter_mut().zip(full.as_chunks::<8>().0) {
             *lanes = L::load(eight).clamp(bounds);
         }
         if block.len() < BLOCK && !(self.clip.0 <= 0.0 && self.clip.1 >= 0.0) {
-            self.clear_behind(block.len(), &mut values);
+            self.clear_padding(block.len(), &mut values);
         }
         values
     }
 
-    /// What fills up a block is zero, also where the bounds leave zero out.
+    /// Sets the padding of a block to zero, which it is not where the bounds leave zero out.
     #[cold]
-    fn clear_behind<L: Lanes>(&self, len: usize, values: &mut [L; BLOCK / 8]) {
+    fn clear_padding<L: Lanes>(&self, len: usize, values: &mut [L; BLOCK / 8]) {
         for (i, lanes) in values.iter_mut().enumerate() {
             let mut eight = lanes.to_array();
             eight

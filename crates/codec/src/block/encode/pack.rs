@@ -3,6 +3,11 @@
 use crate::block::{BLOCK, Method};
 
 /// Packs the codes of a block, each in two's complement, into the bytes of a block.
+///
+/// # Panics
+///
+/// When `packed` has fewer than [`Method::block_bytes`], or with codes of eight bits another
+/// number.
 #[inline(always)]
 pub fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
     match method.bits() {
@@ -21,10 +26,10 @@ fn pack_bits<const BITS: usize>(codes: &[u8; BLOCK], packed: &mut [u8]) {
     let (eights, _) = codes.as_chunks::<8>();
     let (groups, _) = packed.as_chunks_mut::<BITS>();
     for (eight, group) in eights.iter().zip(&mut groups[..BLOCK / 8]) {
-        let mut word = u64::from_le_bytes(*eight) & every(8, BITS);
+        let mut word = u64::from_le_bytes(*eight) & periodic_mask(8, BITS);
         for width in [8, 16, 32] {
             let bits = BITS * width / 8;
-            let even = every(2 * width, bits);
+            let even = periodic_mask(2 * width, bits);
             word = word & even | word >> (width - bits) & even << bits;
         }
         group.copy_from_slice(&word.to_le_bytes()[..BITS]);
@@ -32,7 +37,7 @@ fn pack_bits<const BITS: usize>(codes: &[u8; BLOCK], packed: &mut [u8]) {
 }
 
 /// A mask of the lowest `bits` of every `width` bits.
-const fn every(width: usize, bits: usize) -> u64 {
+const fn periodic_mask(width: usize, bits: usize) -> u64 {
     let mut mask = 0;
     let mut at = 0;
     while at < 64 {

@@ -1,8 +1,8 @@
 //! What the reference tool does.
 //!
-//! All of it is f32 arithmetic in a fixed order, so that the bytes are the same. The codes come from
-//! the scale as it was before it was cut down to f16, which is why the second pass derives it again
-//! rather than reading what the first has stored.
+//! All of it is f32 arithmetic in a fixed order, so that the bytes are the same. The codes come
+//! from the scale as it was before it was truncated to f16, which is why the second pass derives it
+//! again rather than reading what the first has stored.
 
 use super::lanes::Lanes;
 use super::pack::pack;
@@ -17,16 +17,16 @@ pub(super) fn choose_scales<L: Lanes>(
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
     if recipe.method.has_super_blocks() {
-        let parts = row.chunks(GROUP).zip(shares.chunks_mut(BLOCKS_PER_SUPER));
-        for (scale, (part, shares)) in scales.iter_mut().zip(parts) {
-            let chosen = SuperBlock::new(block_scales::<L>(recipe, part));
-            *scale = cut_to_f16(chosen.scale).to_le_bytes();
-            shares.copy_from_slice(&chosen.shares[..shares.len()]);
+        let groups = row.chunks(GROUP).zip(shares.chunks_mut(BLOCKS_PER_SUPER));
+        for (scale, (group, shares)) in scales.iter_mut().zip(groups) {
+            let chosen = SuperBlock::new(block_scales::<L>(recipe, group));
+            *scale = truncate_to_f16(chosen.scale).to_le_bytes();
+            shares.copy_from_slice(&chosen.sub_scales[..shares.len()]);
         }
     } else {
-        for (scales, part) in scales.chunks_mut(BLOCKS_PER_SUPER).zip(row.chunks(GROUP)) {
-            for (scale, chosen) in scales.iter_mut().zip(block_scales::<L>(recipe, part)) {
-                *scale = cut_to_f16(chosen).to_le_bytes();
+        for (scales, group) in scales.chunks_mut(BLOCKS_PER_SUPER).zip(row.chunks(GROUP)) {
+            for (scale, chosen) in scales.iter_mut().zip(block_scales::<L>(recipe, group)) {
+                *scale = truncate_to_f16(chosen).to_le_bytes();
             }
         }
     }
@@ -34,12 +34,12 @@ pub(super) fn choose_scales<L: Lanes>(
 
 #[inline(always)]
 pub(super) fn make_codes<L: Lanes>(recipe: &Recipe<'_>, row: &[f32], codes: &mut [u8]) {
-    for (part, codes) in row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe))) {
-        let mut scales = block_scales::<L>(recipe, part);
+    for (group, codes) in row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe))) {
+        let mut scales = block_scales::<L>(recipe, group);
         if recipe.method.has_super_blocks() {
             scales = SuperBlock::new(scales).block_scales();
         }
-        encode_group::<L>(recipe, part, scales, codes);
+        encode_group::<L>(recipe, group, scales, codes);
     }
 }
 
@@ -53,21 +53,24 @@ pub(super) fn encode<L: Lanes>(
     codes: &mut [u8],
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
-    let parts = row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe)));
-    for (index, (part, codes)) in parts.enumerate() {
-        let mut used = block_scales::<L>(recipe, part);
+    let groups = row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe)));
+    for (index, (group, codes)) in groups.enumerate() {
+        let mut used = block_scales::<L>(recipe, group);
         if recipe.method.has_super_blocks() {
             let chosen = SuperBlock::new(used);
             let shares = &mut shares[index * BLOCKS_PER_SUPER..];
             let count = shares.len().min(BLOCKS_PER_SUPER);
-            shares[..count].copy_from_slice(&chosen.shares[..count]);
-            scales[index] = cut_to_f16(chosen.scale).to_le_bytes();
+            shares[..count].copy_from_slice(&chosen.sub_scales[..count]);
+            scales[index] = truncate_to_f16(chosen.scale).to_le_bytes();
             used = chosen.block_scales();
         } else {
             let scales = &mut scales[index * BLOCKS_PER_SUPER..];
-            scales.iter_mut().zip(used).for_each(|(s, used)| *s = cut_to_f16(used).to_le_bytes());
+            scales
+                .iter_mut()
+                .zip(used)
+                .for_each(|(s, used)| *s = truncate_to_f16(used).to_le_bytes());
         }
-        encode_group::<L>(recipe, part, used, codes);
+        encode_group::<L>(recipe, group, used, codes);
     }
 }
 
@@ -79,12 +82,12 @@ const fn group_bytes(recipe: &Recipe<'_>) -> usize {
 #[inline(always)]
 fn encode_group<L: Lanes>(
     recipe: &Recipe<'_>,
-    part: &[f32],
+    group: &[f32],
     scales: [f32; BLOCKS_PER_SUPER],
     codes: &mut [u8],
 ) {
     let inverses = L::splat(1.0).div(L::load(&scales)).to_array();
-    let blocks = part.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
+    let blocks = group.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
     for ((block, codes), inverse) in blocks.zip(inverses) {
         encode_block::<L>(recipe, block, inverse, codes);
     }
@@ -92,7 +95,7 @@ fn encode_group<L: Lanes>(
 
 struct SuperBlock {
     scale: f32,
-    shares: [u8; BLOCKS_PER_SUPER],
+    sub_scales: [u8; BLOCKS_PER_SUPER],
 }
 
 impl SuperBlock {
@@ -103,20 +106,20 @@ impl SuperBlock {
         for block_scale in block_scales {
             scale = if block_scale > scale { block_scale } else { scale };
         }
-        let mut shares = [0; BLOCKS_PER_SUPER];
-        for (share, block_scale) in shares.iter_mut().zip(block_scales) {
+        let mut sub_scales = [0; BLOCKS_PER_SUPER];
+        for (sub_scale, block_scale) in sub_scales.iter_mut().zip(block_scales) {
             if block_scale > 0.0 {
-                *share = ((block_scale / scale) * 32.0).round().clamp(1.0, 63.0) as u8;
+                *sub_scale = ((block_scale / scale) * 32.0).round().clamp(1.0, 63.0) as u8;
             }
         }
-        SuperBlock { scale, shares }
+        SuperBlock { scale, sub_scales }
     }
 
     #[inline(always)]
     fn block_scales(&self) -> [f32; BLOCKS_PER_SUPER] {
         let mut scales = [0.0; BLOCKS_PER_SUPER];
-        for (scale, share) in scales.iter_mut().zip(self.shares) {
-            *scale = self.scale * (f32::from(share) / 32.0);
+        for (scale, sub_scale) in scales.iter_mut().zip(self.sub_scales) {
+            *scale = self.scale * (f32::from(sub_scale) / 32.0);
         }
         scales
     }
@@ -131,7 +134,7 @@ fn block_scales<L: Lanes>(recipe: &Recipe<'_>, values: &[f32]) -> [f32; BLOCKS_P
             *largest = lanes.abs().max(*largest);
         }
     }
-    // A block a lane: so one step does for all eight.
+    // With a block in each lane, one operation does for all eight.
     let mut of_blocks = L::splat(0.0);
     for lanes in L::transpose(largest) {
         of_blocks = lanes.max(of_blocks);
@@ -151,16 +154,17 @@ fn encode_block<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], inverse: f32, pack
     let mut rounded = recipe.clamped::<L>(block);
     for lanes in &mut rounded {
         let quotient = lanes.mul(L::splat(inverse)).clamp(limits);
-        // Halves away from zero. Half itself would carry 0.49999997 to 1.
+        // Ties away from zero. Half itself would take 0.49999997 to 1.
         *lanes = quotient.add(L::splat(0.5f32.next_down()).with_sign_of(quotient));
     }
     pack(recipe.method, &L::truncate(rounded), packed);
 }
 
-/// Cuts the mantissa; too small for a normal f16 is zero, too large is infinity.
+/// Truncates the mantissa to that of f16; what would be subnormal is zero, what is too large
+/// infinity.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
-pub(super) fn cut_to_f16(scale: f32) -> u16 {
+pub(super) fn truncate_to_f16(scale: f32) -> u16 {
     if scale < 2f32.powi(-14) {
         0
     } else if scale >= 65536.0 {

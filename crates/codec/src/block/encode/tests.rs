@@ -3,7 +3,7 @@
 use super::*;
 use crate::block::Row;
 
-/// Scales, shares and codes of a row.
+/// Scales, sub-scales and codes of a row.
 #[derive(Debug, PartialEq)]
 struct Encoded {
     method: Method,
@@ -38,7 +38,7 @@ impl Encoded {
     }
 
     /// In one step instead of two.
-    fn at_once(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
+    fn in_one_step(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
         let mut e = Encoded::empty(recipe.method, row.len());
         recipe.encode(row, &mut e.scales, &mut e.shares, &mut e.codes).unwrap();
         e
@@ -84,7 +84,7 @@ impl Random {
         (self.0 >> 40) as f32 / (1 << 24) as f32
     }
 
-    /// About a bell curve.
+    /// About normally distributed.
     fn normal(&mut self) -> f32 {
         (0..12).map(|_| self.next()).sum::<f32>() - 6.0
     }
@@ -134,7 +134,7 @@ fn every_machine_makes_the_same_bytes() {
                         let (here, plain) =
                             (Encoded::new(&recipe, &row), Encoded::plain(&recipe, &row));
                         assert_eq!(here, plain, "{kind} {cols} {recipe:?}");
-                        assert_eq!(here, Encoded::at_once(&recipe, &row), "{kind} {cols}");
+                        assert_eq!(here, Encoded::in_one_step(&recipe, &row), "{kind} {cols}");
                     }
                 }
             }
@@ -172,7 +172,7 @@ fn the_best_is_clearly_better_on_a_bell_curve() {
 }
 
 #[test]
-fn codes_and_shares_are_those_that_the_format_has() {
+fn codes_and_sub_scales_are_those_that_the_format_has() {
     for cols in LENGTHS {
         for (kind, row) in rows(cols) {
             for method in Method::ALL {
@@ -307,12 +307,13 @@ fn a_scale_beyond_f16_is_refused() {
 }
 
 #[test]
-fn what_is_no_number_does_no_harm() {
+fn nan_and_infinity_do_no_harm() {
     for method in Method::ALL {
         for encoder in [Encoder::Best, Encoder::Reference] {
-            for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
-                let row = vec![odd; 70];
-                let mixed: Vec<f32> = (0..70).map(|i| if i % 3 == 0 { odd } else { 1.0 }).collect();
+            for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
+                let row = vec![value; 70];
+                let mixed: Vec<f32> =
+                    (0..70).map(|i| if i % 3 == 0 { value } else { 1.0 }).collect();
                 for row in [row, mixed] {
                     let recipe = Recipe { importance: Some(&row), ..recipe(method, encoder) };
                     let mut e = Encoded::empty(method, row.len());

@@ -1,13 +1,13 @@
-//! Four blocks at a time: what the vector versions have in common.
+//! What the vector versions have in common: they work on chunks of four blocks.
 
 use super::BLOCK;
 
-/// Blocks that are done at once.
-pub(super) const BLOCKS: usize = 4;
-/// Their values.
-pub(super) const VALUES: usize = BLOCKS * BLOCK;
+/// Blocks of a chunk.
+pub(super) const CHUNK_BLOCKS: usize = 4;
+/// Values of a chunk.
+pub(super) const CHUNK_VALUES: usize = CHUNK_BLOCKS * BLOCK;
 
-/// Calls the version of a function that is made for the row's bits.
+/// Calls the instance of a generic function for the bits of the row's codes.
 macro_rules! by_bits {
     ($function:ident($row:expr $(, $argument:expr)*)) => {
         match $row.method.bits() {
@@ -21,9 +21,9 @@ macro_rules! by_bits {
 }
 pub(super) use by_bits;
 
-/// The beginning of a slice; zeros behind one that is too short.
+/// The first `N` values of a slice, with zeros behind those of a shorter one.
 #[inline]
-pub(super) fn filled_from<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
+pub(super) fn zero_padded<T: Copy + Default, const N: usize>(from: &[T]) -> [T; N] {
     from.first_chunk().copied().unwrap_or_else(|| {
         let mut out = [T::default(); N];
         out[..from.len()].copy_from_slice(from);
