@@ -61,7 +61,8 @@ fn measure_with(files: &Files, rotate: bool, seeds: u64) -> Outcome<Vec<Row>> {
 /// Seconds for training and for encoding, and the mean squared error of a row.
 fn quantize(rows: &[f32], rotate: bool, seed: u64) -> Outcome<[f64; 3]> {
     let training = Training { rotate, seed, ..Training::new(PARTS) };
-    let (trained, codebook) = seconds(|| training.train(rows, DIM, &mut |_| ()));
+    let (trained, codebook) =
+        seconds(|| training.train(rows, DIM, &mut |_| std::ops::ControlFlow::Continue(())));
     let codebook = codebook?;
     let mut codes = vec![0; rows.len() / DIM * PARTS];
     let (encoded, ()) = seconds(|| {

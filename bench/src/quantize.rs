@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
-use weighbridge::codec::block::{Encoder, Layout, Method, Recipe, Rows};
+use weighbridge::codec::block::{BlockEncoder, BlockRows, BlockType, Layout, Recipe};
 
 const DECODE_ROUNDS: usize = 40;
 const ENCODE_ROUNDS: usize = 5;
@@ -20,9 +20,9 @@ const PROCESS_ROUNDS: usize = 10;
 
 /// What is measured of a method, and what is asked of it.
 struct Case {
-    method: Method,
+    method: BlockType,
     peer: Type,
-    encoder: Encoder,
+    encoder: BlockEncoder,
     /// The speed of the peer that ours should at least be.
     decode: f64,
     encode: f64,
@@ -32,49 +32,49 @@ struct Case {
 
 const CASES: [Case; 6] = [
     Case {
-        method: Method::Q8,
+        method: BlockType::Q8,
         peer: Type::Q8_0,
-        encoder: Encoder::Reference,
+        encoder: BlockEncoder::Reference,
         decode: 1.0,
         encode: 1.0,
         error: 0.01,
     },
     Case {
-        method: Method::Q4,
+        method: BlockType::Q4,
         peer: Type::Q4_0,
-        encoder: Encoder::Reference,
+        encoder: BlockEncoder::Reference,
         decode: 1.0,
         encode: 1.0,
         error: 0.15,
     },
     Case {
-        method: Method::K6,
+        method: BlockType::K6,
         peer: Type::Q6_K,
-        encoder: Encoder::Best,
+        encoder: BlockEncoder::Best,
         decode: 2.0,
         encode: 5.0,
         error: 0.04,
     },
     Case {
-        method: Method::K4,
+        method: BlockType::K4,
         peer: Type::Q4_K,
-        encoder: Encoder::Best,
+        encoder: BlockEncoder::Best,
         decode: 0.8,
         encode: 5.0,
         error: 0.15,
     },
     Case {
-        method: Method::K3,
+        method: BlockType::K3,
         peer: Type::Q3_K,
-        encoder: Encoder::Best,
+        encoder: BlockEncoder::Best,
         decode: 2.0,
         encode: 1.0,
         error: 0.3,
     },
     Case {
-        method: Method::K2,
+        method: BlockType::K2,
         peer: Type::Q2_K,
-        encoder: Encoder::Best,
+        encoder: BlockEncoder::Best,
         decode: 2.0,
         encode: 5.0,
         error: 0.6,
@@ -179,7 +179,7 @@ impl Weights {
     }
 
     /// Room for each matrix.
-    fn payloads(&self, method: Method) -> Vec<Vec<u8>> {
+    fn payloads(&self, method: BlockType) -> Vec<Vec<u8>> {
         self.matrices.iter().map(|m| vec![0; m.layout(method).size as usize]).collect()
     }
 
@@ -189,31 +189,32 @@ impl Weights {
             let clip = (-matrix.largest, matrix.largest);
             let recipe =
                 Recipe { method: case.method, encoder: case.encoder, clip, importance: None };
-            let (scales, rest) = payload.split_at_mut(layout.shares as usize);
-            let (shares, codes) = rest.split_at_mut((layout.codes - layout.shares) as usize);
+            let (scales, rest) = payload.split_at_mut(layout.sub_scales as usize);
+            let (sub_scales, codes) =
+                rest.split_at_mut((layout.codes - layout.sub_scales) as usize);
             let each = 2 * layout.scales_per_row as usize;
             let each_shares = layout.shares_size() as usize / matrix.rows;
             let rows = self.values[matrix.place.clone()].chunks_exact(matrix.cols);
             for (i, row) in rows.enumerate() {
                 let scales = &mut scales[i * each..][..each];
-                let shares = &mut shares[i * each_shares..][..each_shares];
+                let sub_scales = &mut sub_scales[i * each_shares..][..each_shares];
                 let each_codes = layout.row_codes() as usize;
                 let codes = &mut codes[i * each_codes..][..each_codes];
-                recipe.encode(row, scales, shares, codes).expect("the scales of weights fit");
+                recipe.encode(row, scales, sub_scales, codes).expect("the scales of weights fit");
             }
         }
     }
 
-    fn decode(&self, method: Method, payloads: &[Vec<u8>], out: &mut [f32]) {
+    fn decode(&self, method: BlockType, payloads: &[Vec<u8>], out: &mut [f32]) {
         for (matrix, payload) in self.matrices.iter().zip(payloads) {
-            let rows = Rows::new(matrix.layout(method), payload).expect("the size is right");
+            let rows = BlockRows::new(matrix.layout(method), payload).expect("the size is right");
             rows.decode(0, &mut out[matrix.place.clone()]);
         }
     }
 }
 
 impl Matrix {
-    fn layout(&self, method: Method) -> Layout {
+    fn layout(&self, method: BlockType) -> Layout {
         Layout::new(method, self.rows as u64, self.cols as u64).expect("it is small")
     }
 }

@@ -21,6 +21,7 @@ macro_rules! dtypes {
     ($($variant:ident $name:literal $bits:literal $class:ident $doc:literal;)*) => {
         /// An element type. Packed types (narrower than a byte) are stored LSB first.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
         pub enum DType { $(#[doc = $doc] $variant,)* }
 
         impl DType {

@@ -4,6 +4,7 @@ use weighbridge_format::{Advice, Container, Error};
 
 /// The precision of the matrix products, which is most of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precision {
     /// Weights and activations as f32.
     #[default]
@@ -17,6 +18,7 @@ pub enum Precision {
 
 /// How the vectors of a text's tokens become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pooling {
     /// The mean of the vectors.
     Mean,
@@ -28,7 +30,28 @@ pub enum Pooling {
     MeanSqrtLen,
 }
 
+impl Precision {
+    /// Its name: `f32`, `bf16` or `q8`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::F32 => "f32",
+            Precision::Bf16 => "bf16",
+            Precision::Q8 => "q8",
+        }
+    }
+}
+
 impl Pooling {
+    /// Its name, as sentence-transformers has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pooling::Mean => "mean",
+            Pooling::Cls => "cls",
+            Pooling::Max => "max",
+            Pooling::MeanSqrtLen => "mean_sqrt_len",
+        }
+    }
+
     /// The pooling with the name that sentence-transformers uses, such as `mean`.
     ///
     /// # Errors

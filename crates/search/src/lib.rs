@@ -33,6 +33,7 @@ use std::fmt;
 
 /// What makes a row near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Metric {
     /// The dot product: larger is nearer.
     Dot,
@@ -62,6 +63,7 @@ pub struct Hit {
 
 /// Why a search can't be done, or a matrix not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// A query has another number of values than a row.
     Dimension {

@@ -37,6 +37,7 @@ fn exact(row: &[f32], query: &[f32], metric: Metric) -> (f64, f64) {
         Metric::Dot => (product, rounding * lengths),
         Metric::Cosine if lengths == 0.0 => (0.0, 0.0),
         Metric::Cosine => (product / lengths, rounding),
+        other => panic!("{other:?} is not checked here"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{stored, words};
 use std::sync::Arc;
-use weighbridge::codec::block::{Encoder, Layout, Method, Recipe};
+use weighbridge::codec::block::{BlockEncoder, BlockType, Layout, Recipe};
 use weighbridge::codec::{DType, Scalar, element};
 use weighbridge::model::{Array, Attachment, Blockwise, Plan, Records, Scaled, Scaling, Value};
 use weighbridge::sink::to_memory;
@@ -250,22 +250,27 @@ pub fn scaled_container() -> Container {
 /// A matrix for every method of block quantization, with a ragged last block.
 pub fn blocks_container() -> Container {
     let (rows, cols) = (3, 40);
-    let tensors = Method::ALL.into_iter().map(|method| {
+    let tensors = BlockType::ALL.into_iter().map(|method| {
         let layout = Layout::new(method, rows, cols).expect("a small matrix");
-        let recipe =
-            Recipe { method, encoder: Encoder::Reference, clip: (-1.0, 1.0), importance: None };
+        let recipe = Recipe {
+            method,
+            encoder: BlockEncoder::Reference,
+            clip: (-1.0, 1.0),
+            importance: None,
+        };
         let len = |n: u64| usize::try_from(n).unwrap();
         let mut scales = vec![0; len(layout.codes)];
         let mut codes = vec![0; len(layout.size - layout.codes)];
         for (i, codes) in codes.chunks_mut(len(layout.row_codes())).enumerate() {
             let row: Vec<_> = (0..cols).map(|j| ((i as u64 * 37 + j * 11) as f32).sin()).collect();
-            let (front, back) = scales.split_at_mut(len(layout.shares));
+            let (front, back) = scales.split_at_mut(len(layout.sub_scales));
             let per_row = len(2 * layout.scales_per_row);
             let blocks = len(layout.blocks_per_row);
             let front = &mut front[i * per_row..][..per_row];
-            let shares = if back.is_empty() { &mut [] } else { &mut back[i * blocks..][..blocks] };
-            recipe.choose_scales(&row, front, shares).expect("small values");
-            recipe.make_codes(&row, front, shares, codes);
+            let sub_scales =
+                if back.is_empty() { &mut [] } else { &mut back[i * blocks..][..blocks] };
+            recipe.choose_scales(&row, front, sub_scales).expect("small values");
+            recipe.make_codes(&row, front, sub_scales, codes);
         }
         let blockwise = Blockwise { method, scales: View::owned(scales) };
         let encoding = Encoding::Blockwise(Arc::new(blockwise));

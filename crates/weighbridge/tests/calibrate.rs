@@ -4,7 +4,7 @@ mod common;
 
 use common::{quantize_file as run, verdict, with};
 use std::path::{Path, PathBuf};
-use weighbridge::codec::block::Encoder as Rounding;
+use weighbridge::codec::block::BlockEncoder;
 use weighbridge::encoder::Settings;
 use weighbridge::quantize::{Calibration, Method, QuantizeReport, QuantizeSettings};
 use weighbridge::{Container, Encoder, Error, open, samples};
@@ -159,7 +159,7 @@ fn what_can_not_be_calibrated_is_refused() {
         (
             &input,
             with(usual.clone(), |s| {
-                s.encoder = Rounding::Reference;
+                s.encoder = BlockEncoder::Reference;
             }),
             "no meaning",
         ),

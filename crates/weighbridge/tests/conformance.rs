@@ -5,7 +5,7 @@ mod common;
 
 use common::{format_of, verdict, with};
 use std::path::{Path, PathBuf};
-use weighbridge::codec::block::Encoder;
+use weighbridge::codec::block::BlockEncoder;
 use weighbridge::quantize::{Method, QuantizeReport, QuantizeSettings};
 use weighbridge::sink::to_memory;
 use weighbridge::{Container, Formats, Options, Progress, open, quantize};
@@ -164,9 +164,9 @@ fn mcf() {
         assert_survives(&path);
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         if let Some(method) = name.strip_prefix("tiny1-") {
-            let made = quantized(&plain, method, Encoder::Reference);
+            let made = quantized(&plain, method, BlockEncoder::Reference);
             assert!(std::fs::read(&path).unwrap() == made.0, "{method}");
-            let best = quantized(&plain, method, Encoder::Best);
+            let best = quantized(&plain, method, BlockEncoder::Best);
             // Tensors that share their bytes go on sharing them.
             assert_eq!(best.0.len(), made.0.len() - 384, "{method}");
             let (best, reference) = (best.1.loss.relative_rmse, made.1.loss.relative_rmse);
@@ -175,7 +175,7 @@ fn mcf() {
     }
 }
 
-fn quantized(path: &Path, method: &str, encoder: Encoder) -> (Vec<u8>, QuantizeReport) {
+fn quantized(path: &Path, method: &str, encoder: BlockEncoder) -> (Vec<u8>, QuantizeReport) {
     let method = Method::from_name(method).unwrap();
     let request = with(QuantizeSettings::new(method), |s| {
         s.encoder = encoder;

@@ -5,7 +5,7 @@ mod common;
 use common::{format_of, quantize_file as run, verdict, with};
 use std::path::{Path, PathBuf};
 use weighbridge::codec::DType;
-use weighbridge::codec::block::Encoder;
+use weighbridge::codec::block::BlockEncoder;
 use weighbridge::quantize::{Domain, Importance, Method, Quantization, QuantizeSettings};
 use weighbridge::{
     Container, Encoding, Error, Formats, Options, Progress, QuantizedContent, Tensor, View, diff,
@@ -63,11 +63,11 @@ fn the_report_is_what_the_file_holds() {
     let weights = QuantizedContent::Weights;
     let of_weights = |name: &&str| Method::from_name(name).unwrap().content() == weights;
     for method in Method::NAMES.into_iter().filter(of_weights) {
-        for encoder in [Encoder::Best, Encoder::Reference] {
+        for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
             let request = with(request(method), |s| {
                 s.encoder = encoder;
             });
-            if method.starts_with("int") && encoder == Encoder::Reference {
+            if method.starts_with("int") && encoder == BlockEncoder::Reference {
                 assert!(matches!(run(&input, &output, &request), Err(Error::Refused(_))));
                 continue;
             }
@@ -231,7 +231,7 @@ fn bounds_without_zero_leave_the_ends_of_rows_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (model(folder.path()), folder.path().join("out.mcf"));
     for method in ["q8", "k4"] {
-        for encoder in [Encoder::Best, Encoder::Reference] {
+        for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
             let clip = Some((5.0, 10.0));
             let request = with(request(method), |s| {
                 s.encoder = encoder;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weighbridge::codec::block::Encoder;
+use weighbridge::codec::block::BlockEncoder;
 use weighbridge::model::Report;
 use weighbridge::quantize::{
     Calibration, Domain, Importance, Method, ProductSettings, Quantization, QuantizeReport,
@@ -71,7 +71,7 @@ fn settings(args: &Quantize, options: Options) -> Result<QuantizeSettings, Error
     let unknown = || Error::refused(format!("there is no method {:?}", args.method), "");
     let mut settings = QuantizeSettings::new(Method::from_name(&args.method).ok_or_else(unknown)?);
     if args.encoder == "reference" {
-        settings.encoder = Encoder::Reference;
+        settings.encoder = BlockEncoder::Reference;
     }
     if args.domain == "activations" {
         settings.domain = Domain::Activations;

@@ -1,7 +1,7 @@
-//! Rows with AVX2, FMA and F16C, in chunks of four blocks.
+//! BlockRows with AVX2, FMA and F16C, in chunks of four blocks.
 
 use super::simd::{CHUNK_BLOCKS, CHUNK_VALUES, by_bits, zero_padded};
-use super::{BLOCK, BLOCKS_PER_SUPER, Row, scalar};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow, scalar};
 use std::arch::x86_64::*;
 use std::sync::LazyLock;
 
@@ -18,24 +18,24 @@ const PREFETCH_DISTANCE: usize = 512;
 
 /// The first `out.len()` values of a row.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn decode(row: &Row, out: &mut [f32]) {
+pub(super) fn decode(row: &BlockRow, out: &mut [f32]) {
     by_bits!(decode_bits(row, out))
 }
 
 /// The row times a vector of its length or shorter.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
+pub(super) fn dot_f32(row: &BlockRow, x: &[f32]) -> f32 {
     by_bits!(dot_f32_bits(row, x))
 }
 
 /// The row times a vector of codes and scales of its length.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+pub(super) fn dot_i8(row: &BlockRow, codes: &[i8], scales: &[f32]) -> f32 {
     by_bits!(dot_i8_bits(row, codes, scales))
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
+fn decode_bits<const BITS: usize>(row: &BlockRow, out: &mut [f32]) {
     let (chunks, rest) = out.as_chunks_mut::<CHUNK_VALUES>();
     let done = chunks.len();
     for (i, out) in chunks.iter_mut().enumerate() {
@@ -79,7 +79,7 @@ fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLO
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-fn dot_f32_bits<const BITS: usize>(row: &Row, x: &[f32]) -> f32 {
+fn dot_f32_bits<const BITS: usize>(row: &BlockRow, x: &[f32]) -> f32 {
     let mut sums = [_mm256_setzero_ps(); CHUNK_BLOCKS];
     let (chunks, rest) = x.as_chunks::<CHUNK_VALUES>();
     for (i, x) in chunks.iter().enumerate() {
@@ -115,7 +115,7 @@ fn dot_f32_block<const BITS: usize>(
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+fn dot_i8_bits<const BITS: usize>(row: &BlockRow, codes: &[i8], scales: &[f32]) -> f32 {
     let mut sums = [_mm256_setzero_ps(); CHUNK_BLOCKS];
     let mut most_negative = _mm256_setzero_si256();
     let (chunks, rest) = codes.as_chunks::<CHUNK_VALUES>();
@@ -171,7 +171,7 @@ fn dot_i8_block<const BITS: usize>(
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn blocks<'a, const BITS: usize>(
-    row: &Row<'a>,
+    row: &BlockRow<'a>,
     chunk: usize,
     count: usize,
 ) -> impl Iterator<Item = (&'a [u8], f32)> {
@@ -185,13 +185,13 @@ fn blocks<'a, const BITS: usize>(
 /// The scales of a chunk; any numbers behind the last block.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn chunk_scales(row: &Row, chunk: usize) -> __m128 {
+fn chunk_scales(row: &BlockRow, chunk: usize) -> __m128 {
     if row.method.has_super_blocks() {
         let scale = &row.scales[2 * (CHUNK_BLOCKS * chunk / BLOCKS_PER_SUPER)..];
         let scale = _mm_cvtph_ps(_mm_set1_epi16(i16::from_le_bytes([scale[0], scale[1]])));
-        let shares = i32::from_le_bytes(zero_padded(&row.shares[CHUNK_BLOCKS * chunk..]));
-        let shares = _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(shares)));
-        _mm_mul_ps(scale, _mm_mul_ps(shares, _mm_set1_ps(1.0 / 32.0)))
+        let sub_scales = i32::from_le_bytes(zero_padded(&row.sub_scales[CHUNK_BLOCKS * chunk..]));
+        let sub_scales = _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(sub_scales)));
+        _mm_mul_ps(scale, _mm_mul_ps(sub_scales, _mm_set1_ps(1.0 / 32.0)))
     } else {
         let scales = zero_padded(&row.scales[2 * CHUNK_BLOCKS * chunk..]);
         _mm_cvtph_ps(_mm_cvtsi64_si128(i64::from_le_bytes(scales)))

@@ -4,7 +4,7 @@
 use super::avx2;
 #[cfg(target_arch = "aarch64")]
 use super::neon;
-use super::{BLOCK, BLOCKS_PER_SUPER, Row, Rows, scalar};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow, BlockRows, scalar};
 
 /// Values of a super block: a row can be cut at multiples of it, whatever the method.
 const SUPER_BLOCK: usize = BLOCK * BLOCKS_PER_SUPER;
@@ -26,7 +26,7 @@ macro_rules! fastest {
     }};
 }
 
-impl<'a> Row<'a> {
+impl<'a> BlockRow<'a> {
     /// Decodes all values of the row.
     ///
     /// # Panics
@@ -88,20 +88,20 @@ impl<'a> Row<'a> {
     }
 
     /// The rest of the row behind its first `count` super blocks.
-    fn skip_super_blocks(&self, count: usize) -> Row<'a> {
+    fn skip_super_blocks(&self, count: usize) -> BlockRow<'a> {
         let blocks = count * BLOCKS_PER_SUPER;
         let supers = self.method.has_super_blocks();
-        Row {
+        BlockRow {
             method: self.method,
             cols: self.cols - count * SUPER_BLOCK,
             scales: &self.scales[2 * if supers { count } else { blocks }..],
-            shares: if supers { &self.shares[blocks..] } else { &[] },
+            sub_scales: if supers { &self.sub_scales[blocks..] } else { &[] },
             codes: &self.codes[blocks * self.method.block_bytes()..],
         }
     }
 }
 
-impl Rows<'_> {
+impl BlockRows<'_> {
     /// Decodes as many rows as fit `out`, from the row with index `first` on.
     ///
     /// # Panics
@@ -120,13 +120,13 @@ impl Rows<'_> {
 }
 
 /// Decodes the first `out.len()` values of a row.
-fn decode_prefix(row: &Row, out: &mut [f32]) {
+fn decode_prefix(row: &BlockRow, out: &mut [f32]) {
     fastest!(decode(row, out))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Layout, Method};
+    use super::super::{BlockType, Layout};
     use super::*;
 
     /// Numbers that look random, the same in each run.
@@ -147,14 +147,14 @@ mod tests {
         }
     }
 
-    /// Any bytes: shares above 63, the most negative code, codes behind the end, any scale.
-    fn hostile(method: Method, rows: u64, cols: u64, random: &mut Random) -> (Layout, Vec<u8>) {
+    /// Any bytes: sub-scales above 63, the most negative code, codes behind the end, any scale.
+    fn hostile(method: BlockType, rows: u64, cols: u64, random: &mut Random) -> (Layout, Vec<u8>) {
         let layout = Layout::new(method, rows, cols).unwrap();
         (layout, random.bytes(layout.size))
     }
 
     /// The same, but for scales: those are between 2^-14 and 1.
-    fn finite(method: Method, rows: u64, cols: u64, random: &mut Random) -> (Layout, Vec<u8>) {
+    fn finite(method: BlockType, rows: u64, cols: u64, random: &mut Random) -> (Layout, Vec<u8>) {
         let (layout, mut payload) = hostile(method, rows, cols, random);
         for scale in payload[..layout.scales_size() as usize].chunks_exact_mut(2) {
             scale[1] = 4 + scale[1] % 56;
@@ -171,9 +171,9 @@ mod tests {
     #[test]
     fn the_scalar_version_is_the_formula() {
         let random = &mut Random(1);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             let (layout, payload) = hostile(method, 3, 300, random);
-            let row = Rows::new(layout, &payload).unwrap().row(2);
+            let row = BlockRows::new(layout, &payload).unwrap().row(2);
             let mut out = vec![0.0; 300];
             scalar::decode(&row, &mut out);
             let scale = |i: usize| {
@@ -185,8 +185,8 @@ mod tests {
                 let magnitude = (0..bits - 1).map(|b| bit(i * bits + b) << b).sum::<i32>();
                 let code = magnitude - (bit(i * bits + bits - 1) << (bits - 1));
                 let scale = match method {
-                    Method::Q8 | Method::Q4 => scale(i / 32),
-                    _ => scale(i / 256) * (f32::from(row.shares[i / 32]) / 32.0),
+                    BlockType::Q8 | BlockType::Q4 => scale(i / 32),
+                    _ => scale(i / 256) * (f32::from(row.sub_scales[i / 32]) / 32.0),
                 };
                 assert!(same(&[*value], &[scale * code as f32]), "{method} {i}");
             }
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn the_fastest_version_decodes_to_the_same_bits() {
         let random = &mut Random(2);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             for cols in 1..=600 {
                 let (layout, payload) = hostile(method, 2, cols, random);
-                let rows = Rows::new(layout, &payload).unwrap();
+                let rows = BlockRows::new(layout, &payload).unwrap();
                 let mut all = vec![0.0; 2 * cols as usize];
                 rows.decode(0, &mut all);
                 for (index, all) in (0..2).zip(all.chunks_exact(cols as usize)) {
@@ -217,14 +217,14 @@ mod tests {
     #[test]
     fn every_scale_and_share_decodes_to_the_same_bits() {
         let random = &mut Random(3);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             let (layout, mut payload) = hostile(method, 65536, 64, random);
             for index in 0..layout.rows as usize {
                 let scales = 2 * layout.scales_per_row as usize;
                 let scale = (index as u16).to_le_bytes();
                 payload[index * scales..][..2].copy_from_slice(&scale);
             }
-            let rows = Rows::new(layout, &payload).unwrap();
+            let rows = BlockRows::new(layout, &payload).unwrap();
             let mut all = vec![0.0; 65536 * 64];
             rows.decode(0, &mut all);
             for (index, found) in (0..).zip(all.chunks_exact(64)) {
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn ranges_are_parts_of_the_row() {
         let random = &mut Random(4);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             let (layout, payload) = finite(method, 1, 777, random);
-            let row = Rows::new(layout, &payload).unwrap().row(0);
+            let row = BlockRows::new(layout, &payload).unwrap().row(0);
             let mut all = vec![0.0; 777];
             row.decode(&mut all);
             for start in (0..=777).step_by(7).chain([32, 255, 256, 257, 512, 768]) {
@@ -257,10 +257,10 @@ mod tests {
     #[test]
     fn products_with_floats_are_within_their_bound() {
         let random = &mut Random(5);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             for cols in 1..=600 {
                 let (layout, payload) = finite(method, 1, cols, random);
-                let row = Rows::new(layout, &payload).unwrap().row(0);
+                let row = BlockRows::new(layout, &payload).unwrap().row(0);
                 let x = random.floats(row.cols);
                 let mut w = vec![0.0; row.cols];
                 row.decode(&mut w);
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn products_with_codes_are_within_their_bound() {
         let random = &mut Random(6);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             for cols in 1..=600 {
                 let (layout, payload) = finite(method, 1, cols, random);
-                let row = Rows::new(layout, &payload).unwrap().row(0);
+                let row = BlockRows::new(layout, &payload).unwrap().row(0);
                 let blocks = row.cols.div_ceil(BLOCK);
                 let mut codes: Vec<i8> =
                     random.bytes(cols).iter().map(|b| b.cast_signed()).collect();
@@ -308,13 +308,13 @@ mod tests {
     #[test]
     fn sums_of_codes_are_exact() {
         let random = &mut Random(7);
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             for extreme in [false, true] {
                 let (layout, mut payload) = hostile(method, 1, 512, random);
                 for scale in payload[..layout.scales_size() as usize].chunks_exact_mut(2) {
                     scale.copy_from_slice(&half::f16::ONE.to_le_bytes());
                 }
-                payload[layout.shares as usize..][..layout.shares_size() as usize].fill(32);
+                payload[layout.sub_scales as usize..][..layout.shares_size() as usize].fill(32);
                 if extreme {
                     // Each bit pattern of a code is then its most negative one.
                     let codes = &mut payload[layout.codes as usize..];
@@ -323,7 +323,7 @@ mod tests {
                         codes[i / 8] = codes[i / 8] & !(1 << (i % 8)) | u8::from(sign) << (i % 8);
                     }
                 }
-                let row = Rows::new(layout, &payload).unwrap().row(0);
+                let row = BlockRows::new(layout, &payload).unwrap().row(0);
                 let mut codes: Vec<i8> =
                     random.bytes(512).iter().map(|b| b.cast_signed()).collect();
                 if extreme {
@@ -347,10 +347,10 @@ mod tests {
         let random = &mut Random(8);
         let fails =
             |what: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(what)).is_err();
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             for cols in [31, 32, 129, 512] {
                 let (layout, payload) = finite(method, 1, cols, random);
-                let mut row = Rows::new(layout, &payload).unwrap().row(0);
+                let mut row = BlockRows::new(layout, &payload).unwrap().row(0);
                 row.codes = &row.codes[1..];
                 let (x, blocks) = (vec![0.0; row.cols], row.cols.div_ceil(BLOCK));
                 let (codes, scales) = (vec![0; blocks * BLOCK], vec![0.0; blocks]);

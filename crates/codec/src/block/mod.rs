@@ -1,7 +1,7 @@
 //! Block quantization: signed codes of 2 to 8 bits, a scale for every 32 of a row.
 //!
 //! The six methods of MCF. A `q*` block has a scale of its own (f16). A `k*` block has a six-bit
-//! sub-scale (`shares`), by which the scale (f16) of its super block of eight is multiplied:
+//! sub-scale (`sub_scales`), by which the scale (f16) of its super block of eight is multiplied:
 //!
 //! ```text
 //! scale = super * (sub-scale / 32)
@@ -21,8 +21,8 @@ mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod simd;
 
-pub use encode::{Encoder, Recipe, ScaleTooLarge, pack};
-pub use layout::{Layout, Row, Rows};
+pub use encode::{BlockEncoder, Recipe, ScaleTooLarge, pack};
+pub use layout::{BlockRow, BlockRows, Layout};
 
 /// Values that have a scale in common.
 pub const BLOCK: usize = 32;
@@ -31,7 +31,8 @@ pub const BLOCKS_PER_SUPER: usize = 8;
 
 /// A method of block quantization: the bits of a code, and how scales are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Method {
+#[non_exhaustive]
+pub enum BlockType {
     /// Codes of eight bits, a scale for each block: 8.5 bits a value.
     Q8,
     /// Codes of four bits, a scale for each block: 4.5 bits a value.
@@ -46,36 +47,36 @@ pub enum Method {
     K2,
 }
 
-impl Method {
+impl BlockType {
     /// Every method.
-    pub const ALL: [Method; 6] =
-        [Method::Q8, Method::Q4, Method::K6, Method::K4, Method::K3, Method::K2];
+    pub const ALL: [BlockType; 6] =
+        [BlockType::Q8, BlockType::Q4, BlockType::K6, BlockType::K4, BlockType::K3, BlockType::K2];
 
     /// The short name used in files, reports and options, such as `q8`.
     pub const fn name(self) -> &'static str {
         match self {
-            Method::Q8 => "q8",
-            Method::Q4 => "q4",
-            Method::K6 => "k6",
-            Method::K4 => "k4",
-            Method::K3 => "k3",
-            Method::K2 => "k2",
+            BlockType::Q8 => "q8",
+            BlockType::Q4 => "q4",
+            BlockType::K6 => "k6",
+            BlockType::K4 => "k4",
+            BlockType::K3 => "k3",
+            BlockType::K2 => "k2",
         }
     }
 
     /// The method with this short name.
-    pub fn from_name(name: &str) -> Option<Method> {
-        Method::ALL.into_iter().find(|m| m.name() == name)
+    pub fn from_name(name: &str) -> Option<BlockType> {
+        BlockType::ALL.into_iter().find(|m| m.name() == name)
     }
 
     /// Bits of a code.
     pub const fn bits(self) -> usize {
         match self {
-            Method::Q8 => 8,
-            Method::K6 => 6,
-            Method::Q4 | Method::K4 => 4,
-            Method::K3 => 3,
-            Method::K2 => 2,
+            BlockType::Q8 => 8,
+            BlockType::K6 => 6,
+            BlockType::Q4 | BlockType::K4 => 4,
+            BlockType::K3 => 3,
+            BlockType::K2 => 2,
         }
     }
 
@@ -92,11 +93,11 @@ impl Method {
     /// Whether eight blocks make a super block with one scale, and each block has a sub-scale:
     /// `k*`.
     pub const fn has_super_blocks(self) -> bool {
-        matches!(self, Method::K6 | Method::K4 | Method::K3 | Method::K2)
+        matches!(self, BlockType::K6 | BlockType::K4 | BlockType::K3 | BlockType::K2)
     }
 }
 
-impl std::fmt::Display for Method {
+impl std::fmt::Display for BlockType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }

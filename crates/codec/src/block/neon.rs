@@ -1,7 +1,7 @@
-//! Rows with NEON, in chunks of four blocks.
+//! BlockRows with NEON, in chunks of four blocks.
 
 use super::simd::{CHUNK_BLOCKS, CHUNK_VALUES, by_bits, zero_padded};
-use super::{BLOCK, BLOCKS_PER_SUPER, Row};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow};
 use std::arch::aarch64::*;
 use std::arch::asm;
 use std::slice::ChunksExact;
@@ -12,24 +12,24 @@ pub(super) const AVAILABLE: bool = cfg!(all(target_feature = "neon", target_endi
 
 /// The first `out.len()` values of a row.
 #[target_feature(enable = "neon")]
-pub(super) fn decode(row: &Row, out: &mut [f32]) {
+pub(super) fn decode(row: &BlockRow, out: &mut [f32]) {
     by_bits!(decode_bits(row, out))
 }
 
 /// The row times a vector of its length or shorter.
 #[target_feature(enable = "neon")]
-pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
+pub(super) fn dot_f32(row: &BlockRow, x: &[f32]) -> f32 {
     by_bits!(dot_f32_bits(row, x))
 }
 
 /// The row times a vector of codes and scales of its length.
 #[target_feature(enable = "neon")]
-pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+pub(super) fn dot_i8(row: &BlockRow, codes: &[i8], scales: &[f32]) -> f32 {
     by_bits!(dot_i8_bits(row, codes, scales))
 }
 
 #[target_feature(enable = "neon")]
-fn decode_bits<const BITS: usize>(row: &Row, out: &mut [f32]) {
+fn decode_bits<const BITS: usize>(row: &BlockRow, out: &mut [f32]) {
     for (chunk, out) in out.chunks_mut(CHUNK_VALUES).enumerate() {
         let (blocks, scales) = blocks::<BITS>(row, chunk, out.len().div_ceil(BLOCK));
         for ((codes, &scale), out) in blocks.zip(&scales).zip(out.chunks_mut(BLOCK)) {
@@ -54,7 +54,7 @@ fn decode_block<const BITS: usize>(codes: &[u8], scale: f32, out: &mut [f32; BLO
 }
 
 #[target_feature(enable = "neon")]
-fn dot_f32_bits<const BITS: usize>(row: &Row, x: &[f32]) -> f32 {
+fn dot_f32_bits<const BITS: usize>(row: &BlockRow, x: &[f32]) -> f32 {
     let mut sums = [vdupq_n_f32(0.0); CHUNK_BLOCKS];
     let (chunks, rest) = x.as_chunks::<CHUNK_VALUES>();
     for (i, x) in chunks.iter().enumerate() {
@@ -92,7 +92,7 @@ fn dot_f32_block<const BITS: usize>(
 }
 
 #[target_feature(enable = "neon")]
-fn dot_i8_bits<const BITS: usize>(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+fn dot_i8_bits<const BITS: usize>(row: &BlockRow, codes: &[i8], scales: &[f32]) -> f32 {
     let mut sums = [vdupq_n_f32(0.0); CHUNK_BLOCKS];
     let (chunks, rest) = codes.as_chunks::<CHUNK_VALUES>();
     let (scale_chunks, rest_scales) = scales.as_chunks::<CHUNK_BLOCKS>();
@@ -143,7 +143,7 @@ fn dot_i8_block<const BITS: usize>(
 /// enable NEON itself; all callers do.
 #[inline(always)]
 fn blocks<'a, const BITS: usize>(
-    row: &Row<'a>,
+    row: &BlockRow<'a>,
     chunk: usize,
     count: usize,
 ) -> (ChunksExact<'a, u8>, [f32; CHUNK_BLOCKS]) {
@@ -152,13 +152,13 @@ fn blocks<'a, const BITS: usize>(
     if row.method.has_super_blocks() {
         let scale = &row.scales[2 * (CHUNK_BLOCKS * chunk / BLOCKS_PER_SUPER)..];
         let scale = u16::from_le_bytes([scale[0], scale[1]]);
-        let shares = u32::from_le_bytes(zero_padded(&row.shares[CHUNK_BLOCKS * chunk..]));
+        let sub_scales = u32::from_le_bytes(zero_padded(&row.sub_scales[CHUNK_BLOCKS * chunk..]));
         // SAFETY: the processor has NEON; four values fit.
         unsafe {
-            let shares = vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(u64::from(shares)))));
+            let sub_scales = vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(u64::from(sub_scales)))));
             // As fixed-point numbers with five bits behind the point: a sub-scale is in units of
             // 1/32.
-            let factors = vcvtq_n_f32_u32::<5>(shares);
+            let factors = vcvtq_n_f32_u32::<5>(sub_scales);
             vst1q_f32(scales.as_mut_ptr(), vmulq_f32(from_f16(vdup_n_u16(scale)), factors));
         }
     } else {

@@ -3,10 +3,10 @@
 //! Loops have fixed lengths and no branches, so that compilers vectorise them where there is no
 //! version by hand.
 
-use super::{BLOCK, BLOCKS_PER_SUPER, Row};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow};
 use half::f16;
 
-impl Row<'_> {
+impl BlockRow<'_> {
     /// The codes of a block, with those that fill up the last one. A broken file may have any
     /// codes, the most negative as well.
     ///
@@ -32,7 +32,7 @@ impl Row<'_> {
     /// When the row has no such block.
     pub fn block_scale(&self, block: usize) -> f32 {
         if self.method.has_super_blocks() {
-            self.scale(block / BLOCKS_PER_SUPER) * (f32::from(self.shares[block]) / 32.0)
+            self.scale(block / BLOCKS_PER_SUPER) * (f32::from(self.sub_scales[block]) / 32.0)
         } else {
             self.scale(block)
         }
@@ -61,7 +61,7 @@ fn unpack<const BITS: usize>(packed: &[u8]) -> [i8; BLOCK] {
 }
 
 /// The first `out.len()` values of a row.
-pub(super) fn decode(row: &Row, out: &mut [f32]) {
+pub(super) fn decode(row: &BlockRow, out: &mut [f32]) {
     for (block, out) in out.chunks_mut(BLOCK).enumerate() {
         let (scale, codes) = (row.block_scale(block), row.block_codes(block));
         for (value, code) in out.iter_mut().zip(codes) {
@@ -72,7 +72,7 @@ pub(super) fn decode(row: &Row, out: &mut [f32]) {
 
 /// The row times a vector that is not longer. Within a block the products are added in eight
 /// lanes, as any vector unit would.
-pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
+pub(super) fn dot_f32(row: &BlockRow, x: &[f32]) -> f32 {
     let blocks = x.chunks(BLOCK).enumerate().map(|(block, x)| {
         let mut lanes = [0.0; 8];
         let codes = row.block_codes(block);
@@ -87,7 +87,7 @@ pub(super) fn dot_f32(row: &Row, x: &[f32]) -> f32 {
 }
 
 /// The row times codes with a scale for each block of them.
-pub(super) fn dot_i8(row: &Row, codes: &[i8], scales: &[f32]) -> f32 {
+pub(super) fn dot_i8(row: &BlockRow, codes: &[i8], scales: &[f32]) -> f32 {
     let blocks = codes.chunks(BLOCK).zip(scales).enumerate().map(|(block, (codes, scale))| {
         let row_codes = row.block_codes(block);
         let products = row_codes.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));

@@ -14,6 +14,7 @@ use super::linear::{eigen, identity, polar, transposed};
 use super::lloyd::{self, Blocks, Shape};
 use super::random::Random;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 
 /// Rows for each centroid that the rotation is found with.
 const ROWS_PER_CENTROID: usize = 128;
@@ -37,8 +38,8 @@ pub(super) fn find(
     shape: Shape,
     rounds: usize,
     random: &Random,
-    progress: &mut dyn FnMut(f64),
-) -> Rotation {
+    progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> ControlFlow<(), Rotation> {
     let dim = shape.dim;
     let sample = blocks.first(shape.centroids * ROWS_PER_CENTROID).to_blocks(dim);
     let rows = sample.to_rows();
@@ -65,9 +66,9 @@ pub(super) fn find(
         sums.fit_centroids(&rotation, &mut found.centroids, shape);
         sums.fill_empty(&mut found.centroids, shape, &random.fork(round));
         found.columns = transposed(&to_f32(&rotation), dim);
-        progress((round + 1) as f64 / (rounds + 1) as f64);
+        progress((round + 1) as f64 / (rounds + 1) as f64)?;
     }
-    found
+    ControlFlow::Continue(found)
 }
 
 /// Sums of the rows of each part and code, before any rotation.

@@ -2,6 +2,7 @@
 
 use super::random::Random;
 use super::*;
+use std::ops::ControlFlow;
 
 /// Rows that a rotation helps with: few factors behind many correlated values.
 fn correlated(rows: usize, dim: usize, seed: u64) -> Vec<f32> {
@@ -29,6 +30,7 @@ fn train(training: &Training, rows: &[f32], dim: usize) -> Codebook {
     let progress = &mut |done| {
         assert!((last..=1.0).contains(&done), "{last} {done}");
         last = done;
+        ControlFlow::Continue(())
     };
     training.train(rows, dim, progress).unwrap()
 }
@@ -193,7 +195,7 @@ fn few_and_equal_rows() {
 #[test]
 fn what_cannot_be_learnt_from() {
     let fail = |training: Training, rows: &[f32], dim| {
-        training.train(rows, dim, &mut |_| ()).unwrap_err().to_string()
+        training.train(rows, dim, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string()
     };
     let mut rows = correlated(300, 4, 8);
     assert!(fail(training(3, 16, false), &rows, 4).contains("3 parts"));
@@ -205,7 +207,7 @@ fn what_cannot_be_learnt_from() {
     assert!(fail(training(2, 16, false), &[], 4).contains("no rows"));
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30] {
         rows[4 * 17 + 2] = bad;
-        let found = training(2, 16, true).train(&rows, 4, &mut |_| ());
+        let found = training(2, 16, true).train(&rows, 4, &mut |_| ControlFlow::Continue(()));
         assert!(matches!(found, Err(TrainingError::Value { row: 17, column: 2, .. })), "{bad}");
     }
 }

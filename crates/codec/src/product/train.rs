@@ -4,6 +4,7 @@ use super::lloyd::{Blocks, Shape};
 use super::random::Random;
 use super::{Codebook, lloyd, mean, rotation};
 use std::fmt;
+use std::ops::ControlFlow;
 
 /// How to make a codebook.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,17 +31,17 @@ impl Training {
 
     /// A codebook for rows of `dim` values, of which all are looked at: give a sample of very many.
     /// It is the same for the same rows and settings however many threads there are. `progress` is
-    /// called with the fraction of the work that is done.
+    /// called with the fraction of the work that is done, and can end it.
     ///
     /// # Errors
     ///
     /// When rows can't be cut as the settings say, there are no whole rows, or a value is NaN,
-    /// infinite or beyond 10^15; see [`TrainingError`].
+    /// infinite or beyond 10^15; when `progress` ends the work. See [`TrainingError`].
     pub fn train(
         &self,
         rows: &[f32],
         dim: usize,
-        progress: &mut dyn FnMut(f64),
+        progress: &mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Result<Codebook, TrainingError> {
         let shape = self.shape(rows, dim)?;
         if rows.len() / dim <= self.centroids {
@@ -57,8 +58,9 @@ impl Training {
         if self.rotate && self.parts > 1 {
             rotation_share = 0.9;
             let found = rotation::find(&blocks, shape, self.rotations, &random, &mut |done| {
-                progress(rotation_share * done);
+                progress(rotation_share * done)
             });
+            let ControlFlow::Continue(found) = found else { return Err(TrainingError::Stopped) };
             blocks.rotate(&found.columns);
             columns = Some(found.columns);
             values = found.centroids;
@@ -74,7 +76,9 @@ impl Training {
             let (random, last) = (random.fork(round + 1), round + 1 == rounds);
             let changed = lloyd::iterate(blocks.first(rows), shape, &mut values, &random, last);
             let rest = (1.0 - rotation_share) * (round + 1) as f64 / rounds as f64;
-            progress(rotation_share + rest);
+            if progress(rotation_share + rest).is_break() {
+                return Err(TrainingError::Stopped);
+            }
             if !changed && rows >= blocks.rows() {
                 break;
             }
@@ -178,6 +182,8 @@ pub enum TrainingError {
         /// The value.
         value: f32,
     },
+    /// Whoever was told the progress ended the work.
+    Stopped,
 }
 
 impl fmt::Display for TrainingError {
@@ -196,6 +202,7 @@ impl fmt::Display for TrainingError {
             TrainingError::Value { row, column, value } => {
                 write!(f, "row {row} has {value} at {column}: it can't be learnt from")
             }
+            TrainingError::Stopped => f.write_str("it was stopped"),
         }
     }
 }

@@ -90,7 +90,8 @@ fn numbers_must_be_those_of_the_tokens() {
     for id in [json!(7), json!(u32::MAX)] {
         let special = json!({"id": "[SEP]", "ids": [id], "tokens": ["[SEP]"]});
         assert!(
-            refusal(&with("/post_processor/special_tokens/[SEP]", Some(special))).contains("does not exist")
+            refusal(&with("/post_processor/special_tokens/[SEP]", Some(special)))
+                .contains("does not exist")
         );
     }
     let twice = small().to_string().replace("\"##b\":", "\"a\":");

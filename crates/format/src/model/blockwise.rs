@@ -1,19 +1,19 @@
-//! Rows of codes with a scale for every block.
+//! BlockRows of codes with a scale for every block.
 
 use super::plan::not_recovered;
 use super::{BLOCK as MOST, Tensor};
 use crate::Error;
 use crate::source::View;
 use crate::wire::to_len;
-use weighbridge_codec::block::{self, BLOCK, Layout, Method, Row, Rows};
+use weighbridge_codec::block::{self, BLOCK, BlockRow, BlockRows, BlockType, Layout};
 
 /// How the codes of a matrix become values: the method, and the bytes that stand before the codes,
-/// which are scales and shares with the padding between them.
+/// which are scales and sub-scales with the padding between them.
 #[derive(Clone, Debug)]
 pub struct Blockwise {
     /// How many bits codes have, and how scales are stored.
-    pub method: Method,
-    /// Scales and shares, with the padding between them.
+    pub method: BlockType,
+    /// Scales and sub-scales, with the padding between them.
     pub scales: View,
 }
 
@@ -26,7 +26,7 @@ impl PartialEq for Blockwise {
 
 impl Blockwise {
     /// Where the parts of a matrix lie; `None` when the shape is no matrix or too large.
-    pub fn layout(method: Method, shape: &[u64]) -> Option<Layout> {
+    pub fn layout(method: BlockType, shape: &[u64]) -> Option<Layout> {
         match shape {
             [rows, cols] => Layout::new(method, *rows, *cols),
             _ => None,
@@ -40,8 +40,8 @@ impl Blockwise {
     }
 
     /// The matrix with these codes.
-    pub fn rows<'a>(&'a self, shape: &[u64], codes: &'a [u8]) -> Option<Rows<'a>> {
-        Rows::from_parts(Blockwise::layout(self.method, shape)?, &self.scales, codes)
+    pub fn rows<'a>(&'a self, shape: &[u64], codes: &'a [u8]) -> Option<BlockRows<'a>> {
+        BlockRows::from_parts(Blockwise::layout(self.method, shape)?, &self.scales, codes)
     }
 
     /// Values from element `start` on.
@@ -67,8 +67,8 @@ impl Blockwise {
         let Some(layout) = Blockwise::layout(self.method, &tensor.shape) else { return Ok(()) };
         let mut made = Vec::new();
         for part in row_parts(layout.rows, layout.cols) {
-            let (scales, shares) = layout.row_scales(&self.scales, part.row);
-            let row = Row { method: self.method, cols: 0, scales, shares, codes: &[] };
+            let (scales, sub_scales) = layout.row_scales(&self.scales, part.row);
+            let row = BlockRow { method: self.method, cols: 0, scales, sub_scales, codes: &[] };
             let start = part.row * layout.cols + part.col;
             made.clear();
             for (i, values) in tensor.values_f32(start, part.len).chunks(BLOCK).enumerate() {
@@ -107,7 +107,7 @@ impl Blockwise {
 
 /// The code that decodes to exactly this value, if there is one.
 #[allow(clippy::cast_possible_truncation)]
-fn exact_code(value: f32, scale: f32, method: Method) -> Option<u8> {
+fn exact_code(value: f32, scale: f32, method: BlockType) -> Option<u8> {
     let code = if scale == 0.0 { 0.0 } else { (value / scale).round() };
     let largest = f32::from(method.largest_code());
     let there = (-largest - 1.0..=largest).contains(&code);

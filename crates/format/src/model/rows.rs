@@ -217,14 +217,14 @@ mod tests {
     #[test]
     fn rows_of_every_encoding_are_picked() {
         use super::super::{Blockwise, Scaled};
-        use weighbridge_codec::block::{Layout, Method};
+        use weighbridge_codec::block::{BlockType, Layout};
         let scaled = |codes: DType, axis: Option<usize>| {
             let count = axis.map_or(1, |a| [5, 6][a]);
             let scales = (0..count).map(|i| 0.5 + i as f32).collect();
             let scaling = Scaling::Affine { axis, scales, zero_points: None };
             Encoding::Scaled(Arc::new(Scaled { codes, scaling }))
         };
-        let layout = Layout::new(Method::from_name("q8").unwrap(), 5, 6).unwrap();
+        let layout = Layout::new(BlockType::from_name("q8").unwrap(), 5, 6).unwrap();
         let scales = View::owned([0, 60].repeat(to_len(layout.codes) / 2));
         let blocks = Blockwise { method: layout.method, scales };
         for encoding in [

@@ -6,7 +6,7 @@ use super::words::Words;
 use super::{RowSink, WINDOW};
 use std::path::Path;
 use weighbridge_codec::DType;
-use weighbridge_encoder::{Encoder, Pooling, Precision, Settings};
+use weighbridge_encoder::{Encoder, Pooling, Settings};
 use weighbridge_format::model::{MATRIX, RowBlock, RowFigures, RowLayout, Subject};
 use weighbridge_format::{
     Advice, Container, Encoding, Error, Format, Formats, Options, Output, Plan, Progress, Tensor,
@@ -231,18 +231,7 @@ fn facts(
     layout: &RowLayout,
 ) -> Facts {
     let Settings { precision, pooling, normalize, .. } = &settings.settings;
-    let precision = match precision {
-        Precision::F32 => "f32",
-        Precision::Bf16 => "bf16",
-        Precision::Q8 => "q8",
-    };
-    let pooling = match pooling {
-        None => "the model's own",
-        Some(Pooling::Mean) => "mean",
-        Some(Pooling::Cls) => "cls",
-        Some(Pooling::Max) => "max",
-        Some(Pooling::MeanSqrtLen) => "mean_sqrt_len",
-    };
+    let pooling = pooling.map_or("the model's own", Pooling::name);
     let input = match &settings.field {
         None => "plain text".to_owned(),
         Some(field) => format!("JSON lines with {field:?}"),
@@ -251,7 +240,7 @@ fn facts(
     let mut add = |name: &str, value: serde_json::Value| facts.insert(name.to_owned(), value);
     add("journal version", 2.into());
     add(Journal::MODEL, settings.model.as_str().into());
-    add("precision", precision.into());
+    add("precision", precision.name().into());
     add("pooling", pooling.into());
     add("normalize", (*normalize).into());
     add("max-tokens", encoder.max_tokens().into());

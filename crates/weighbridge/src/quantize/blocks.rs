@@ -4,7 +4,9 @@ use super::error::ErrorSums;
 use super::targets::EXCLUDE;
 use super::tiles::{Tile, in_order, tiles};
 use std::sync::Arc;
-use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER, Encoder, Layout, Method, Recipe, Row};
+use weighbridge_codec::block::{
+    BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockRow, BlockType, Layout, Recipe,
+};
 use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error, Tensor, View};
@@ -12,8 +14,8 @@ use weighbridge_format::{Advice, Error, Tensor, View};
 /// How a matrix is to be quantized.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    pub method: Method,
-    pub encoder: Encoder,
+    pub method: BlockType,
+    pub encoder: BlockEncoder,
     pub clip: (f32, f32),
     /// A weight for every column.
     pub importance: Option<Arc<Vec<f32>>>,
@@ -22,7 +24,7 @@ pub(super) struct Order {
 /// What was found out about a tile.
 pub(super) struct Surveyed {
     scales: Vec<u8>,
-    shares: Vec<u8>,
+    sub_scales: Vec<u8>,
     pub errors: ErrorSums,
 }
 
@@ -37,7 +39,7 @@ impl Order {
         }
     }
 
-    /// Bytes of scales, shares and codes that a row of a tile has.
+    /// Bytes of scales, sub-scales and codes that a row of a tile has.
     fn lengths(&self, tile: Tile) -> (usize, usize, usize) {
         let blocks = to_len(tile.len).div_ceil(BLOCK);
         let codes = blocks * self.method.block_bytes();
@@ -57,21 +59,22 @@ impl Order {
         let rows = to_len(tile.rows);
         let mut made = Surveyed {
             scales: vec![0; rows * scale_len],
-            shares: vec![0; rows * share_len],
+            sub_scales: vec![0; rows * share_len],
             errors: ErrorSums::default(),
         };
         let (mut codes, mut decoded) = (vec![0; code_len], vec![0.0; to_len(tile.len)]);
         for (i, row) in values.chunks_exact(to_len(tile.len)).enumerate() {
             let scales = &mut made.scales[i * scale_len..][..scale_len];
-            let shares = &mut made.shares[i * share_len..][..share_len];
-            let encoded = recipe.encode(row, scales, shares, &mut codes);
+            let sub_scales = &mut made.sub_scales[i * share_len..][..share_len];
+            let encoded = recipe.encode(row, scales, sub_scales, &mut codes);
             let chosen = encoded.map_err(|e| e.to_string());
             chosen.and_then(|()| check_finite(scales)).map_err(|why| {
                 let what = format!("tensor {:?}, row {}: {why}", tensor.name, tile.row + i as u64);
                 Error::refused(what, Advice::set("clip", "bounds the values").and(EXCLUDE))
             })?;
             let cols = row.len();
-            Row { method: self.method, cols, scales, shares, codes: &codes }.decode(&mut decoded);
+            BlockRow { method: self.method, cols, scales, sub_scales, codes: &codes }
+                .decode(&mut decoded);
             made.errors = made.errors.plus(ErrorSums::of(row, &decoded));
         }
         Ok(made)
@@ -82,8 +85,8 @@ impl Order {
         let layout = Blockwise::layout(self.method, &tensor.shape)?;
         let mut scales = Vec::with_capacity(to_len(layout.codes));
         surveyed.iter().for_each(|s| scales.extend_from_slice(&s.scales));
-        scales.resize(to_len(layout.shares), 0);
-        surveyed.iter().for_each(|s| scales.extend_from_slice(&s.shares));
+        scales.resize(to_len(layout.sub_scales), 0);
+        surveyed.iter().for_each(|s| scales.extend_from_slice(&s.sub_scales));
         scales.resize(to_len(layout.codes), 0);
         let blockwise = Arc::new(Blockwise { method: self.method, scales: View::owned(scales) });
         let bounds = self.clip;
@@ -122,9 +125,9 @@ impl Codes {
         let scale = 2 * if share_len > 0 { block / BLOCKS_PER_SUPER } else { block };
         let each = values.chunks_exact(to_len(tile.len)).zip(codes.chunks_exact_mut(code_len));
         for (row, (values, codes)) in (tile.row..).zip(each) {
-            let (scales, shares) = self.layout.row_scales(&self.blockwise.scales, row);
-            let shares = if share_len > 0 { &shares[block..][..share_len] } else { &[] };
-            recipe.make_codes(values, &scales[scale..][..scale_len], shares, codes);
+            let (scales, sub_scales) = self.layout.row_scales(&self.blockwise.scales, row);
+            let sub_scales = if share_len > 0 { &sub_scales[block..][..share_len] } else { &[] };
+            recipe.make_codes(values, &scales[scale..][..scale_len], sub_scales, codes);
         }
         codes
     }

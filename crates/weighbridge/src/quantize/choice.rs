@@ -4,7 +4,7 @@ use super::{Domain, Kept, KeptReason, Method, QuantizeSettings};
 use crate::edit::must_fit;
 use crate::pattern::{Pattern, patterns};
 use weighbridge_codec::DType;
-use weighbridge_codec::block::Encoder;
+use weighbridge_codec::block::BlockEncoder;
 use weighbridge_format::{Container, Encoding, Error, Tensor};
 
 /// A tensor that is quantized.
@@ -70,7 +70,8 @@ fn obstacle(tensor: &Tensor, method: Method, settings: &QuantizeSettings) -> Opt
     };
     let known = [DType::F32, DType::F16, DType::BF16];
     let any_rank = matches!(method, Method::PerTensor(_)) && settings.domain == Domain::Activations;
-    if !dtype.is_float() || (settings.encoder == Encoder::Reference && !known.contains(&dtype)) {
+    if !dtype.is_float() || (settings.encoder == BlockEncoder::Reference && !known.contains(&dtype))
+    {
         Some(format!("is {dtype}"))
     } else if tensor.shape.len() != 2 && !any_rank {
         let n = tensor.shape.len();

@@ -10,7 +10,7 @@ pub enum Method {
     /// One scale for a tensor: `int8`, `int4`.
     PerTensor(Width),
     /// A scale for every block: `q8`, `q4`, `k6`, `k4`, `k3`, `k2`.
-    Blocks(block::Method),
+    Blocks(block::BlockType),
     /// Rows of unit length, as i8bin has them: `i8`.
     UnitRows,
     /// Parts of rows as numbers of centroids: `pq`, and `opq` with a rotation before.
@@ -57,7 +57,7 @@ impl Method {
             "pq" => Some(Method::Product { rotate: false }),
             "opq" => Some(Method::Product { rotate: true }),
             "keep" => Some(Method::Keep),
-            other => block::Method::from_name(other).map(Method::Blocks),
+            other => block::BlockType::from_name(other).map(Method::Blocks),
         }
     }
 

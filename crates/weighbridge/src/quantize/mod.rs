@@ -24,7 +24,7 @@ pub use report::{Kept, KeptReason, QuantizeReport, QuantizedTensor};
 pub use settings::QuantizeSettings;
 
 use choice::Chosen;
-use weighbridge_codec::block::Encoder;
+use weighbridge_codec::block::BlockEncoder;
 use weighbridge_format::model::{Loss, Report};
 use weighbridge_format::{Container, Error, Format, Plan, Progress};
 
@@ -126,7 +126,7 @@ impl<'a> Quantization<'a> {
             container.tensors[index].target = Some(target);
         }
         let mut options = self.settings.options.clone();
-        if self.settings.encoder == Encoder::Reference {
+        if self.settings.encoder == BlockEncoder::Reference {
             options.set("reference-order", "true");
         }
         let plan = self.format.plan(&container, &options)?;

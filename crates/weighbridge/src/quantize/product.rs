@@ -3,8 +3,9 @@
 use super::{ErrorSums, Kept, KeptReason, Quantization, QuantizeReport, Quantized};
 use crate::words::TensorRows;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use weighbridge_codec::product::{Codebook, Training};
+use weighbridge_codec::product::{Codebook, Training, TrainingError};
 use weighbridge_format::model::{Encoding, Produce, Product, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Progress, Stage, Tensor, View};
@@ -128,18 +129,19 @@ fn train(training: &Training, rows: &Tensor, progress: &mut Progress) -> Result<
     sample.par_chunks_mut(dim).zip(&picked).for_each_init(Vec::new, |raw, (out, row)| {
         rows.rows_f32(*row, out, raw);
     });
-    let (mut done, mut stopped) = (0, Ok(()));
-    let book = training.train(&sample, dim, &mut |share| {
-        let now = share_of(values, share).max(done);
-        if stopped.is_ok() {
-            stopped = progress.advance(now - done);
-        }
+    let mut done = 0;
+    let book = training.train(&sample, dim, &mut |fraction| {
+        let now = fraction_of(values, fraction).max(done);
+        let told = progress.advance(now - done);
         done = now;
+        if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    stopped?;
-    book.map_err(|e| {
-        let message = format!("no codebook can be made: {e}");
-        Error::refused(message, Advice::See(Listing::Findings))
+    book.map_err(|e| match e {
+        TrainingError::Stopped => Error::Cancelled,
+        e => {
+            let message = format!("no codebook can be made: {e}");
+            Error::refused(message, Advice::See(Listing::Findings))
+        }
     })
 }
 
@@ -219,10 +221,10 @@ fn bytes_of(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-/// Values that a share of the training counts as.
+/// Values that a fraction of the training counts as.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-fn share_of(values: u64, share: f64) -> u64 {
-    (values as f64 * share.clamp(0.0, 1.0)) as u64
+fn fraction_of(values: u64, fraction: f64) -> u64 {
+    (values as f64 * fraction.clamp(0.0, 1.0)) as u64
 }
 
 /// The codes of a quantized matrix.

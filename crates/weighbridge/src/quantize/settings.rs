@@ -1,7 +1,7 @@
 //! What is asked of quantizing, and what can't be asked together.
 
 use super::{Calibration, Domain, Importance, Method, ProductSettings};
-use weighbridge_codec::block::Encoder;
+use weighbridge_codec::block::BlockEncoder;
 use weighbridge_format::{Advice, Error, Formats, Options};
 
 /// What to quantize and how.
@@ -11,7 +11,7 @@ pub struct QuantizeSettings {
     /// How values are stored.
     pub method: Method,
     /// Which encoder finds the codes of blocks.
-    pub encoder: Encoder,
+    pub encoder: BlockEncoder,
     /// What the values are.
     pub domain: Domain,
     /// Patterns of the tensors to quantize; all when there are none. The others are kept.
@@ -44,7 +44,7 @@ impl QuantizeSettings {
     pub fn new(method: Method) -> QuantizeSettings {
         QuantizeSettings {
             method,
-            encoder: Encoder::Best,
+            encoder: BlockEncoder::Best,
             domain: Domain::Weights,
             select: Vec::new(),
             exclude: Vec::new(),
@@ -74,7 +74,7 @@ impl QuantizeSettings {
     /// Whether calibrating goes with all else that is asked for.
     pub(super) fn can_calibrate(&self) -> bool {
         self.uses_blocks()
-            && self.encoder == Encoder::Best
+            && self.encoder == BlockEncoder::Best
             && self.clip.is_none()
             && self.importance.is_none()
             && self.domain == Domain::Weights
@@ -101,7 +101,7 @@ impl QuantizeSettings {
 
     /// Encoder, importance, calibration and domain.
     fn check_encoder(&self) -> Result<(), Error> {
-        let reference = self.encoder == Encoder::Reference;
+        let reference = self.encoder == BlockEncoder::Reference;
         if self.methods().any(|m| matches!(m, Method::PerTensor(_))) && reference {
             let advice = Advice::set_to("encoder", "best", "does it");
             return Err(Error::refused("int8 and int4 have no reference encoder", advice));

@@ -10,9 +10,9 @@ pub(super) fn choose_scales(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
-    shares: &mut [u8],
+    sub_scales: &mut [u8],
 ) -> Result<(), ScaleTooLarge> {
-    recipe.choose_scales_with::<Avx2>(row, scales, shares)
+    recipe.choose_scales_with::<Avx2>(row, scales, sub_scales)
 }
 
 #[target_feature(enable = "avx2")]
@@ -20,10 +20,10 @@ pub(super) fn encode(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
-    shares: &mut [u8],
+    sub_scales: &mut [u8],
     codes: &mut [u8],
 ) -> Result<(), ScaleTooLarge> {
-    recipe.encode_with::<Avx2>(row, scales, shares, codes)
+    recipe.encode_with::<Avx2>(row, scales, sub_scales, codes)
 }
 
 #[target_feature(enable = "avx2")]
@@ -31,10 +31,10 @@ pub(super) fn make_codes(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &[u8],
-    shares: &[u8],
+    sub_scales: &[u8],
     codes: &mut [u8],
 ) {
-    recipe.make_codes_with::<Avx2>(row, scales, shares, codes);
+    recipe.make_codes_with::<Avx2>(row, scales, sub_scales, codes);
 }
 
 /// Lanes in a vector register. They are used by the functions above only, below which everything is

@@ -7,7 +7,7 @@ use super::group::{Group, nearest_integer};
 use super::lanes::Lanes;
 use super::pack::pack;
 use super::reference::truncate_to_f16;
-use super::{BLOCK, BLOCKS_PER_SUPER, GROUP, Method, Recipe, ScaleTooLarge};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockType, GROUP, Recipe, ScaleTooLarge};
 use half::f16;
 
 const LARGEST_SUB_SCALE: f32 = 63.0;
@@ -21,7 +21,7 @@ pub(super) fn choose_scales<L: Lanes>(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
-    shares: &mut [u8],
+    sub_scales: &mut [u8],
 ) -> Result<(), ScaleTooLarge> {
     let mut most_important = 0.0;
     for &importance in recipe.importance.unwrap_or_default() {
@@ -29,15 +29,15 @@ pub(super) fn choose_scales<L: Lanes>(
     }
     let (scales, _) = scales.as_chunks_mut::<2>();
     if recipe.method.has_super_blocks() {
-        let super_blocks = scales.iter_mut().zip(shares.chunks_mut(BLOCKS_PER_SUPER));
-        for (index, (scale, shares)) in super_blocks.enumerate() {
+        let super_blocks = scales.iter_mut().zip(sub_scales.chunks_mut(BLOCKS_PER_SUPER));
+        for (index, (scale, sub_scales)) in super_blocks.enumerate() {
             let group = Group::<L>::new(recipe, row, index * GROUP, most_important);
             let needed =
                 group.largest.div(group.limit).largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE);
             check(index, needed)?;
             let choice = choose_for_super_block(recipe.method, &group);
             *scale = f16::from_f32(choice.scale).to_le_bytes();
-            store_sub_scales(choice.sub_scales, shares);
+            store_sub_scales(choice.sub_scales, sub_scales);
         }
     } else {
         for (index, scales) in scales.chunks_mut(BLOCKS_PER_SUPER).enumerate() {
@@ -100,14 +100,14 @@ struct ScaleCandidates {
 }
 
 impl ScaleCandidates {
-    const fn of(method: Method) -> ScaleCandidates {
+    const fn of(method: BlockType) -> ScaleCandidates {
         let (from, step, count) = match method {
-            Method::Q8 => (119.5, 0.5, 17),
-            Method::Q4 => (6.0, 0.2, 16),
-            Method::K6 => (29.0, 0.5, 9),
-            Method::K4 => (6.0, 0.25, 13),
-            Method::K3 => (2.5, 0.25, 11),
-            Method::K2 => (1.0, 0.2, 11),
+            BlockType::Q8 => (119.5, 0.5, 17),
+            BlockType::Q4 => (6.0, 0.2, 16),
+            BlockType::K6 => (29.0, 0.5, 9),
+            BlockType::K4 => (6.0, 0.25, 13),
+            BlockType::K3 => (2.5, 0.25, 11),
+            BlockType::K2 => (1.0, 0.2, 11),
         };
         ScaleCandidates { from, step, count }
     }
@@ -115,7 +115,7 @@ impl ScaleCandidates {
 
 /// A scale for each of eight blocks: f16 where each is stored, any where only sub-scales are.
 #[inline(always)]
-fn choose_for_blocks<L: Lanes>(method: Method, group: &Group<L>) -> L {
+fn choose_for_blocks<L: Lanes>(method: BlockType, group: &Group<L>) -> L {
     let stored_as_f16 = !method.has_super_blocks();
     let candidates = ScaleCandidates::of(method);
     let mut best = Best::none(group);
@@ -165,7 +165,7 @@ impl<L: Lanes> Choice<L> {
 }
 
 #[inline(always)]
-fn choose_for_super_block<L: Lanes>(method: Method, group: &Group<L>) -> Choice<L> {
+fn choose_for_super_block<L: Lanes>(method: BlockType, group: &Group<L>) -> Choice<L> {
     let ideal = choose_for_blocks(method, group);
     // The largest sub-scale for the largest of them: so sub-scales are as fine as can be.
     let scale = round_up_to_f16(ideal.largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE));
@@ -218,7 +218,7 @@ pub(super) fn make_codes<L: Lanes>(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &[u8],
-    shares: &[u8],
+    sub_scales: &[u8],
     codes: &mut [u8],
 ) {
     let limit = f32::from(recipe.method.largest_code());
@@ -228,7 +228,7 @@ pub(super) fn make_codes<L: Lanes>(
     for (index, (block, codes)) in blocks.enumerate() {
         let scale = if recipe.method.has_super_blocks() {
             let scale = f16::from_le_bytes(scales[index / BLOCKS_PER_SUPER]).to_f32();
-            scale * (f32::from(shares[index]) / SUB_SCALE_ONE)
+            scale * (f32::from(sub_scales[index]) / SUB_SCALE_ONE)
         } else {
             f16::from_le_bytes(scales[index]).to_f32()
         };

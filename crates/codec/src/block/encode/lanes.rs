@@ -22,7 +22,7 @@ pub(super) trait Lanes: Copy {
     fn with_sign_of(self, other: Self) -> Self;
     /// `yes` where `a` is less than `b`, else `no`.
     fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self;
-    /// Rows to columns.
+    /// BlockRows to columns.
     fn transpose(rows: [Self; 8]) -> [Self; 8];
     /// The largest of the eight, none of which may be NaN.
     fn largest(self) -> f32;

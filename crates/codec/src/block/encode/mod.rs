@@ -19,7 +19,7 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::{BLOCK, BLOCKS_PER_SUPER, Method};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockType};
 use lanes::{Lanes, Plain};
 pub use pack::pack;
 
@@ -30,19 +30,19 @@ const GROUP: usize = BLOCK * BLOCKS_PER_SUPER;
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe<'a> {
     /// The bits of a code, and how scales are stored.
-    pub method: Method,
+    pub method: BlockType,
     /// How scales and codes are chosen.
-    pub encoder: Encoder,
+    pub encoder: BlockEncoder,
     /// Bounds that values are clamped to first.
     pub clip: (f32, f32),
     /// How much the squared error of each column counts, at least 0; all count the same without it.
-    /// [`Encoder::Reference`] has no use for it.
+    /// [`BlockEncoder::Reference`] has no use for it.
     pub importance: Option<&'a [f32]>,
 }
 
 /// How scales and codes are chosen for values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoder {
+pub enum BlockEncoder {
     /// Searches for scales with a small squared error.
     Best,
     /// Makes the same bytes as MCF's reference tool.
@@ -68,54 +68,54 @@ impl std::error::Error for ScaleTooLarge {}
 
 impl Recipe<'_> {
     /// Chooses the scales of a row (f16, little-endian: one a block, or one a super block) and its
-    /// sub-scales (`shares`: one byte a block for `k*`, none for `q*`).
+    /// sub-scales (`sub_scales`: one byte a block for `k*`, none for `q*`).
     ///
     /// # Errors
     ///
-    /// [`Encoder::Best`] refuses values that need a scale beyond the range of f16;
-    /// [`Encoder::Reference`] stores infinity for them.
+    /// [`BlockEncoder::Best`] refuses values that need a scale beyond the range of f16;
+    /// [`BlockEncoder::Reference`] stores infinity for them.
     ///
     /// # Panics
     ///
-    /// When `scales`, `shares` or the importance do not have the length that the row needs.
+    /// When `scales`, `sub_scales` or the importance do not have the length that the row needs.
     pub fn choose_scales(
         &self,
         row: &[f32],
         scales: &mut [u8],
-        shares: &mut [u8],
+        sub_scales: &mut [u8],
     ) -> Result<(), ScaleTooLarge> {
-        self.check_lengths(row, scales, shares);
+        self.check_lengths(row, scales, sub_scales);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
-            return unsafe { avx2::choose_scales(self, row, scales, shares) };
+            return unsafe { avx2::choose_scales(self, row, scales, sub_scales) };
         }
         #[cfg(target_arch = "aarch64")]
         if neon::AVAILABLE {
-            return self.choose_scales_with::<neon::Neon>(row, scales, shares);
+            return self.choose_scales_with::<neon::Neon>(row, scales, sub_scales);
         }
-        self.choose_scales_with::<Plain>(row, scales, shares)
+        self.choose_scales_with::<Plain>(row, scales, sub_scales)
     }
 
     /// Makes the packed codes of a row, from the scales and sub-scales that were chosen for it.
     ///
     /// # Panics
     ///
-    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row
+    /// When `scales`, `sub_scales`, `codes` or the importance do not have the length that the row
     /// needs.
-    pub fn make_codes(&self, row: &[f32], scales: &[u8], shares: &[u8], codes: &mut [u8]) {
-        self.check_lengths(row, scales, shares);
+    pub fn make_codes(&self, row: &[f32], scales: &[u8], sub_scales: &[u8], codes: &mut [u8]) {
+        self.check_lengths(row, scales, sub_scales);
         self.check_codes(row, codes);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
-            return unsafe { avx2::make_codes(self, row, scales, shares, codes) };
+            return unsafe { avx2::make_codes(self, row, scales, sub_scales, codes) };
         }
         #[cfg(target_arch = "aarch64")]
         if neon::AVAILABLE {
-            return self.make_codes_with::<neon::Neon>(row, scales, shares, codes);
+            return self.make_codes_with::<neon::Neon>(row, scales, sub_scales, codes);
         }
-        self.make_codes_with::<Plain>(row, scales, shares, codes);
+        self.make_codes_with::<Plain>(row, scales, sub_scales, codes);
     }
 
     /// Chooses the scales of a row and makes its codes, in one step.
@@ -126,27 +126,27 @@ impl Recipe<'_> {
     ///
     /// # Panics
     ///
-    /// When `scales`, `shares`, `codes` or the importance do not have the length that the row
+    /// When `scales`, `sub_scales`, `codes` or the importance do not have the length that the row
     /// needs.
     pub fn encode(
         &self,
         row: &[f32],
         scales: &mut [u8],
-        shares: &mut [u8],
+        sub_scales: &mut [u8],
         codes: &mut [u8],
     ) -> Result<(), ScaleTooLarge> {
-        self.check_lengths(row, scales, shares);
+        self.check_lengths(row, scales, sub_scales);
         self.check_codes(row, codes);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor was just asked.
-            return unsafe { avx2::encode(self, row, scales, shares, codes) };
+            return unsafe { avx2::encode(self, row, scales, sub_scales, codes) };
         }
         #[cfg(target_arch = "aarch64")]
         if neon::AVAILABLE {
-            return self.encode_with::<neon::Neon>(row, scales, shares, codes);
+            return self.encode_with::<neon::Neon>(row, scales, sub_scales, codes);
         }
-        self.encode_with::<Plain>(row, scales, shares, codes)
+        self.encode_with::<Plain>(row, scales, sub_scales, codes)
     }
 
     fn check_codes(&self, row: &[f32], codes: &[u8]) {
@@ -154,7 +154,7 @@ impl Recipe<'_> {
         assert_eq!(codes.len(), blocks * self.method.block_bytes(), "length of the codes");
     }
 
-    fn check_lengths(&self, row: &[f32], scales: &[u8], shares: &[u8]) {
+    fn check_lengths(&self, row: &[f32], scales: &[u8], sub_scales: &[u8]) {
         let blocks = row.len().div_ceil(BLOCK);
         let (scale_count, share_count) = if self.method.has_super_blocks() {
             (blocks.div_ceil(BLOCKS_PER_SUPER), blocks)
@@ -162,7 +162,7 @@ impl Recipe<'_> {
             (blocks, 0)
         };
         assert_eq!(scales.len(), 2 * scale_count, "length of the scales");
-        assert_eq!(shares.len(), share_count, "length of the shares");
+        assert_eq!(sub_scales.len(), share_count, "length of the sub_scales");
         if let Some(importance) = self.importance {
             assert_eq!(importance.len(), row.len(), "length of the importance");
         }
@@ -173,12 +173,12 @@ impl Recipe<'_> {
         &self,
         row: &[f32],
         scales: &mut [u8],
-        shares: &mut [u8],
+        sub_scales: &mut [u8],
     ) -> Result<(), ScaleTooLarge> {
         match self.encoder {
-            Encoder::Best => best::choose_scales::<L>(self, row, scales, shares),
-            Encoder::Reference => {
-                reference::choose_scales::<L>(self, row, scales, shares);
+            BlockEncoder::Best => best::choose_scales::<L>(self, row, scales, sub_scales),
+            BlockEncoder::Reference => {
+                reference::choose_scales::<L>(self, row, scales, sub_scales);
                 Ok(())
             }
         }
@@ -189,15 +189,15 @@ impl Recipe<'_> {
         &self,
         row: &[f32],
         scales: &mut [u8],
-        shares: &mut [u8],
+        sub_scales: &mut [u8],
         codes: &mut [u8],
     ) -> Result<(), ScaleTooLarge> {
         match self.encoder {
-            Encoder::Best => {
-                best::choose_scales::<L>(self, row, scales, shares)?;
-                best::make_codes::<L>(self, row, scales, shares, codes);
+            BlockEncoder::Best => {
+                best::choose_scales::<L>(self, row, scales, sub_scales)?;
+                best::make_codes::<L>(self, row, scales, sub_scales, codes);
             }
-            Encoder::Reference => reference::encode::<L>(self, row, scales, shares, codes),
+            BlockEncoder::Reference => reference::encode::<L>(self, row, scales, sub_scales, codes),
         }
         Ok(())
     }
@@ -207,12 +207,12 @@ impl Recipe<'_> {
         &self,
         row: &[f32],
         scales: &[u8],
-        shares: &[u8],
+        sub_scales: &[u8],
         codes: &mut [u8],
     ) {
         match self.encoder {
-            Encoder::Best => best::make_codes::<L>(self, row, scales, shares, codes),
-            Encoder::Reference => reference::make_codes::<L>(self, row, codes),
+            BlockEncoder::Best => best::make_codes::<L>(self, row, scales, sub_scales, codes),
+            BlockEncoder::Reference => reference::make_codes::<L>(self, row, codes),
         }
     }
 

@@ -1,15 +1,15 @@
 //! Codes side by side, LSB first.
 
-use crate::block::{BLOCK, Method};
+use crate::block::{BLOCK, BlockType};
 
 /// Packs the codes of a block, each in two's complement, into the bytes of a block.
 ///
 /// # Panics
 ///
-/// When `packed` has fewer than [`Method::block_bytes`], or with codes of eight bits another
+/// When `packed` has fewer than [`BlockType::block_bytes`], or with codes of eight bits another
 /// number.
 #[inline(always)]
-pub fn pack(method: Method, codes: &[u8; BLOCK], packed: &mut [u8]) {
+pub fn pack(method: BlockType, codes: &[u8; BLOCK], packed: &mut [u8]) {
     match method.bits() {
         2 => pack_bits::<2>(codes, packed),
         3 => pack_bits::<3>(codes, packed),
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn every_code_is_where_the_stream_of_bits_has_it() {
-        for method in Method::ALL {
+        for method in BlockType::ALL {
             let bits = method.bits();
             let codes: [u8; BLOCK] = std::array::from_fn(|i| (i * 37 + 11) as u8);
             let mut packed = vec![0; method.block_bytes()];

@@ -13,15 +13,15 @@ pub(super) fn choose_scales<L: Lanes>(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
-    shares: &mut [u8],
+    sub_scales: &mut [u8],
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
     if recipe.method.has_super_blocks() {
-        let groups = row.chunks(GROUP).zip(shares.chunks_mut(BLOCKS_PER_SUPER));
-        for (scale, (group, shares)) in scales.iter_mut().zip(groups) {
+        let groups = row.chunks(GROUP).zip(sub_scales.chunks_mut(BLOCKS_PER_SUPER));
+        for (scale, (group, sub_scales)) in scales.iter_mut().zip(groups) {
             let chosen = SuperBlock::new(block_scales::<L>(recipe, group));
             *scale = truncate_to_f16(chosen.scale).to_le_bytes();
-            shares.copy_from_slice(&chosen.sub_scales[..shares.len()]);
+            sub_scales.copy_from_slice(&chosen.sub_scales[..sub_scales.len()]);
         }
     } else {
         for (scales, group) in scales.chunks_mut(BLOCKS_PER_SUPER).zip(row.chunks(GROUP)) {
@@ -49,7 +49,7 @@ pub(super) fn encode<L: Lanes>(
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
-    shares: &mut [u8],
+    sub_scales: &mut [u8],
     codes: &mut [u8],
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
@@ -58,9 +58,9 @@ pub(super) fn encode<L: Lanes>(
         let mut used = block_scales::<L>(recipe, group);
         if recipe.method.has_super_blocks() {
             let chosen = SuperBlock::new(used);
-            let shares = &mut shares[index * BLOCKS_PER_SUPER..];
-            let count = shares.len().min(BLOCKS_PER_SUPER);
-            shares[..count].copy_from_slice(&chosen.sub_scales[..count]);
+            let sub_scales = &mut sub_scales[index * BLOCKS_PER_SUPER..];
+            let count = sub_scales.len().min(BLOCKS_PER_SUPER);
+            sub_scales[..count].copy_from_slice(&chosen.sub_scales[..count]);
             scales[index] = truncate_to_f16(chosen.scale).to_le_bytes();
             used = chosen.block_scales();
         } else {

@@ -1,22 +1,22 @@
 //! What holds for every method, on values of many kinds.
 
 use super::*;
-use crate::block::Row;
+use crate::block::BlockRow;
 
 /// Scales, sub-scales and codes of a row.
 #[derive(Debug, PartialEq)]
 struct Encoded {
-    method: Method,
+    method: BlockType,
     cols: usize,
     scales: Vec<u8>,
-    shares: Vec<u8>,
+    sub_scales: Vec<u8>,
     codes: Vec<u8>,
 }
 
 impl Encoded {
-    fn empty(method: Method, cols: usize) -> Encoded {
+    fn empty(method: BlockType, cols: usize) -> Encoded {
         let blocks = cols.div_ceil(BLOCK);
-        let (scales, shares) = if method.has_super_blocks() {
+        let (scales, sub_scales) = if method.has_super_blocks() {
             (blocks.div_ceil(BLOCKS_PER_SUPER), blocks)
         } else {
             (blocks, 0)
@@ -25,35 +25,35 @@ impl Encoded {
             method,
             cols,
             scales: vec![0xAA; 2 * scales],
-            shares: vec![0xAA; shares],
+            sub_scales: vec![0xAA; sub_scales],
             codes: vec![0xAA; blocks * method.block_bytes()],
         }
     }
 
     fn new(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
         let mut e = Encoded::empty(recipe.method, row.len());
-        recipe.choose_scales(row, &mut e.scales, &mut e.shares).unwrap();
-        recipe.make_codes(row, &e.scales, &e.shares, &mut e.codes);
+        recipe.choose_scales(row, &mut e.scales, &mut e.sub_scales).unwrap();
+        recipe.make_codes(row, &e.scales, &e.sub_scales, &mut e.codes);
         e
     }
 
     /// In one step instead of two.
     fn in_one_step(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
         let mut e = Encoded::empty(recipe.method, row.len());
-        recipe.encode(row, &mut e.scales, &mut e.shares, &mut e.codes).unwrap();
+        recipe.encode(row, &mut e.scales, &mut e.sub_scales, &mut e.codes).unwrap();
         e
     }
 
     fn plain(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
         let mut e = Encoded::empty(recipe.method, row.len());
-        recipe.choose_scales_with::<Plain>(row, &mut e.scales, &mut e.shares).unwrap();
-        recipe.make_codes_with::<Plain>(row, &e.scales, &e.shares, &mut e.codes);
+        recipe.choose_scales_with::<Plain>(row, &mut e.scales, &mut e.sub_scales).unwrap();
+        recipe.make_codes_with::<Plain>(row, &e.scales, &e.sub_scales, &mut e.codes);
         e
     }
 
-    fn row(&self) -> Row<'_> {
-        let Encoded { method, cols, scales, shares, codes } = self;
-        Row { method: *method, cols: *cols, scales, shares, codes }
+    fn row(&self) -> BlockRow<'_> {
+        let Encoded { method, cols, scales, sub_scales, codes } = self;
+        BlockRow { method: *method, cols: *cols, scales, sub_scales, codes }
     }
 
     fn codes(&self) -> Vec<i8> {
@@ -71,7 +71,7 @@ impl Encoded {
     }
 }
 
-fn recipe(method: Method, encoder: Encoder) -> Recipe<'static> {
+fn recipe(method: BlockType, encoder: BlockEncoder) -> Recipe<'static> {
     Recipe { method, encoder, clip: (f32::NEG_INFINITY, f32::INFINITY), importance: None }
 }
 
@@ -90,7 +90,7 @@ impl Random {
     }
 }
 
-/// Rows of many kinds, all of this length.
+/// BlockRows of many kinds, all of this length.
 fn rows(cols: usize) -> Vec<(&'static str, Vec<f32>)> {
     let mut r = Random(cols as u64);
     let mut row = |value: &mut dyn FnMut(&mut Random, usize) -> f32| -> Vec<f32> {
@@ -123,8 +123,8 @@ fn every_machine_makes_the_same_bytes() {
         let mut r = Random(7);
         let importance: Vec<f32> = (0..cols).map(|_| (r.next() - 0.2).max(0.0)).collect();
         for (kind, row) in rows(cols) {
-            for method in Method::ALL {
-                for encoder in [Encoder::Best, Encoder::Reference] {
+            for method in BlockType::ALL {
+                for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
                     let even = recipe(method, encoder);
                     let clipped = Recipe { clip: (-0.04, 0.03), ..even };
                     let weighed = Recipe { importance: Some(&importance), ..even };
@@ -146,9 +146,9 @@ fn every_machine_makes_the_same_bytes() {
 fn the_best_is_never_worse_than_the_reference() {
     for cols in LENGTHS {
         for (kind, row) in rows(cols) {
-            for method in Method::ALL {
-                let best = Encoded::new(&recipe(method, Encoder::Best), &row);
-                let reference = Encoded::new(&recipe(method, Encoder::Reference), &row);
+            for method in BlockType::ALL {
+                let best = Encoded::new(&recipe(method, BlockEncoder::Best), &row);
+                let reference = Encoded::new(&recipe(method, BlockEncoder::Reference), &row);
                 let (best, reference) = (best.error(&row, None), reference.error(&row, None));
                 let slack = 1.0 + 1e-5;
                 assert!(best <= reference * slack, "{kind} {cols} {method}: {best} {reference}");
@@ -164,8 +164,8 @@ fn the_best_is_clearly_better_on_a_bell_curve() {
     let row: Vec<f32> = (0..64 * 1024).map(|_| r.normal()).collect();
     let energy: f64 = row.iter().map(|&v| f64::from(v).powi(2)).sum();
     let most = [0.0051, 0.094, 0.0216, 0.094, 0.202, 0.435];
-    for (method, most) in Method::ALL.into_iter().zip(most) {
-        let error = Encoded::new(&recipe(method, Encoder::Best), &row).error(&row, None);
+    for (method, most) in BlockType::ALL.into_iter().zip(most) {
+        let error = Encoded::new(&recipe(method, BlockEncoder::Best), &row).error(&row, None);
         let relative = (error / energy).sqrt();
         assert!(relative < most, "{method}: {relative}");
     }
@@ -175,18 +175,18 @@ fn the_best_is_clearly_better_on_a_bell_curve() {
 fn codes_and_sub_scales_are_those_that_the_format_has() {
     for cols in LENGTHS {
         for (kind, row) in rows(cols) {
-            for method in Method::ALL {
-                for encoder in [Encoder::Best, Encoder::Reference] {
+            for method in BlockType::ALL {
+                for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
                     let encoded = Encoded::new(&recipe(method, encoder), &row);
                     let codes = encoded.codes();
                     let limit = method.largest_code();
                     assert!(codes.iter().all(|&c| (-limit..=limit).contains(&c)), "{kind}");
                     assert!(codes[cols..].iter().all(|&c| c == 0), "{kind} {method}");
-                    assert!(encoded.shares.iter().all(|&s| s <= 63), "{kind} {method}");
+                    assert!(encoded.sub_scales.iter().all(|&s| s <= 63), "{kind} {method}");
                     if row.iter().all(|&v| v == 0.0) {
                         assert!(codes.iter().all(|&c| c == 0), "{kind} {method}");
                         assert!(encoded.scales.iter().all(|&s| s == 0), "{kind} {method}");
-                        assert!(encoded.shares.iter().all(|&s| s == 0), "{kind} {method}");
+                        assert!(encoded.sub_scales.iter().all(|&s| s == 0), "{kind} {method}");
                     }
                 }
             }
@@ -199,8 +199,8 @@ fn codes_and_sub_scales_are_those_that_the_format_has() {
 fn the_reference_is_its_definition() {
     for cols in LENGTHS {
         for (kind, row) in rows(cols) {
-            for method in Method::ALL {
-                let encoded = Encoded::new(&recipe(method, Encoder::Reference), &row);
+            for method in BlockType::ALL {
+                let encoded = Encoded::new(&recipe(method, BlockEncoder::Reference), &row);
                 let limit = f32::from(method.largest_code());
                 let scale_of = |b: &[f32]| b.iter().fold(0.0, |m: f32, v| m.max(v.abs())) / limit;
                 let scales: Vec<f32> = row.chunks(BLOCK).map(scale_of).collect();
@@ -214,7 +214,7 @@ fn the_reference_is_its_definition() {
                         let largest = among.iter().fold(0.0, |m: f32, &s| m.max(s));
                         let share = ((scale / largest) * 32.0).round().clamp(1.0, 63.0);
                         let share = if scale == 0.0 { 0.0 } else { share };
-                        assert_eq!(f32::from(encoded.shares[block]), share, "{kind} {method}");
+                        assert_eq!(f32::from(encoded.sub_scales[block]), share, "{kind} {method}");
                         scale = largest * (share / 32.0);
                     }
                     if (1.0 / scale).is_finite() {
@@ -229,7 +229,7 @@ fn the_reference_is_its_definition() {
 
 #[test]
 fn halves_go_away_from_zero_in_the_reference() {
-    for method in Method::ALL {
+    for method in BlockType::ALL {
         let limit = method.largest_code();
         // The scale is 1.
         let mut row = vec![f32::from(limit)];
@@ -240,7 +240,7 @@ fn halves_go_away_from_zero_in_the_reference() {
             expected.extend([below + 1, below, below + 1, -below - 1, -below]);
         }
         row.truncate(BLOCK);
-        let codes = Encoded::new(&recipe(method, Encoder::Reference), &row).codes();
+        let codes = Encoded::new(&recipe(method, BlockEncoder::Reference), &row).codes();
         assert_eq!(codes[..row.len()], expected[..row.len()], "{method}");
     }
 }
@@ -250,8 +250,8 @@ fn importance_lowers_the_error_that_it_weighs() {
     let mut r = Random(3);
     let row: Vec<f32> = (0..2048).map(|_| r.normal()).collect();
     let importance: Vec<f32> = (0..row.len()).map(|_| 1000.0 * r.next().powi(8)).collect();
-    for method in Method::ALL {
-        let even = recipe(method, Encoder::Best);
+    for method in BlockType::ALL {
+        let even = recipe(method, BlockEncoder::Best);
         let weighed = Recipe { importance: Some(&importance), ..even };
         let errors = [even, weighed].map(|recipe| {
             let encoded = Encoded::new(&recipe, &row);
@@ -272,8 +272,8 @@ fn importance_lowers_the_error_that_it_weighs() {
 fn values_are_clamped_first() {
     let row: Vec<f32> = (0..100).map(|i| (i as f32 - 50.0) / 10.0).collect();
     let clamped: Vec<f32> = row.iter().map(|v| v.clamp(-1.0, 2.0)).collect();
-    for method in Method::ALL {
-        for encoder in [Encoder::Best, Encoder::Reference] {
+    for method in BlockType::ALL {
+        for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
             let recipe = recipe(method, encoder);
             let clipped = Recipe { clip: (-1.0, 2.0), ..recipe };
             assert_eq!(Encoded::new(&clipped, &row), Encoded::new(&recipe, &clamped));
@@ -283,33 +283,33 @@ fn values_are_clamped_first() {
 
 #[test]
 fn a_scale_beyond_f16_is_refused() {
-    for method in Method::ALL {
+    for method in BlockType::ALL {
         let limit = f32::from(method.largest_code());
         let (index, reach) = if method.has_super_blocks() { (1, 63.0 / 32.0) } else { (9, 1.0) };
         let mut row = vec![1.0; 300];
-        let best = recipe(method, Encoder::Best);
+        let best = recipe(method, BlockEncoder::Best);
         row[290] = -65_504.0 * limit * reach * 0.999;
         let largest = Encoded::new(&best, &row);
         assert!(largest.error(&row, None).sqrt() < 0.01 * f64::from(row[290].abs()), "{method}");
         for value in [-65_504.0 * limit * reach * 1.001, 1e38, f32::INFINITY] {
             row[290] = value;
             let mut e = Encoded::empty(method, row.len());
-            let refused = best.choose_scales(&row, &mut e.scales, &mut e.shares).unwrap_err();
+            let refused = best.choose_scales(&row, &mut e.scales, &mut e.sub_scales).unwrap_err();
             assert_eq!(refused.index, index, "{method} {refused}");
             assert!(refused.scale > 65_504.0, "{method} {refused}");
             let clipped = Recipe { clip: (-1e4, 1e4), ..best };
-            assert!(clipped.choose_scales(&row, &mut e.scales, &mut e.shares).is_ok());
+            assert!(clipped.choose_scales(&row, &mut e.scales, &mut e.sub_scales).is_ok());
         }
         // The reference tool stores infinity.
-        let stored = Encoded::new(&recipe(method, Encoder::Reference), &row);
+        let stored = Encoded::new(&recipe(method, BlockEncoder::Reference), &row);
         assert_eq!(stored.scales[2 * index..][..2], 0x7C00u16.to_le_bytes());
     }
 }
 
 #[test]
 fn nan_and_infinity_do_no_harm() {
-    for method in Method::ALL {
-        for encoder in [Encoder::Best, Encoder::Reference] {
+    for method in BlockType::ALL {
+        for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
             for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
                 let row = vec![value; 70];
                 let mixed: Vec<f32> =
@@ -317,8 +317,8 @@ fn nan_and_infinity_do_no_harm() {
                 for row in [row, mixed] {
                     let recipe = Recipe { importance: Some(&row), ..recipe(method, encoder) };
                     let mut e = Encoded::empty(method, row.len());
-                    let _ = recipe.choose_scales(&row, &mut e.scales, &mut e.shares);
-                    recipe.make_codes(&row, &e.scales, &e.shares, &mut e.codes);
+                    let _ = recipe.choose_scales(&row, &mut e.scales, &mut e.sub_scales);
+                    recipe.make_codes(&row, &e.scales, &e.sub_scales, &mut e.codes);
                 }
             }
         }

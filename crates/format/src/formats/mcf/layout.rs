@@ -3,7 +3,7 @@
 use super::rules::{CUT_SHORT, DIRECTORY, FILE_SIZE, HEADER_SIZE, VERSION};
 use crate::wire::{Cursor, Finding, Findings, Span, put_u16, put_u32, put_u64};
 use weighbridge_codec::DType;
-use weighbridge_codec::block::Method;
+use weighbridge_codec::block::BlockType;
 
 pub(super) const MAGIC: [u8; 4] = *b"MCF\0";
 pub(super) const MAJOR: u16 = 1;
@@ -48,7 +48,7 @@ pub(super) enum Kind {
     Plain(DType),
     /// One scale for the whole tensor.
     Whole(DType),
-    Blocks(Method),
+    Blocks(BlockType),
 }
 
 /// The plain types, numbered from 1 on.
@@ -70,12 +70,12 @@ pub(super) const DTYPES: &[DType] = &[
 const QUANTIZED: [(u32, Kind); 8] = [
     (0x10, Kind::Whole(DType::I8)),
     (0x11, Kind::Whole(DType::I4)),
-    (0x20, Kind::Blocks(Method::Q8)),
-    (0x21, Kind::Blocks(Method::Q4)),
-    (0x30, Kind::Blocks(Method::K6)),
-    (0x31, Kind::Blocks(Method::K4)),
-    (0x32, Kind::Blocks(Method::K3)),
-    (0x33, Kind::Blocks(Method::K2)),
+    (0x20, Kind::Blocks(BlockType::Q8)),
+    (0x21, Kind::Blocks(BlockType::Q4)),
+    (0x30, Kind::Blocks(BlockType::K6)),
+    (0x31, Kind::Blocks(BlockType::K4)),
+    (0x32, Kind::Blocks(BlockType::K3)),
+    (0x33, Kind::Blocks(BlockType::K2)),
 ];
 
 impl Kind {

@@ -118,9 +118,10 @@ fn check_blocks(tensor: &Tensor) -> Vec<Finding> {
             *slot = Some(make().field(format!("tensor {:?}", tensor.name)));
         }
     };
-    for gap in
-        [layout.scales_size()..layout.shares, layout.shares + layout.shares_size()..layout.codes]
-    {
+    for gap in [
+        layout.scales_size()..layout.sub_scales,
+        layout.sub_scales + layout.shares_size()..layout.codes,
+    ] {
         let bytes = blockwise.scales.get(to_len(gap.start)..to_len(gap.end)).unwrap_or_default();
         if let Some(i) = scan::first_non_zero(bytes) {
             let at = front + gap.start + i as u64;
@@ -131,8 +132,8 @@ fn check_blocks(tensor: &Tensor) -> Vec<Finding> {
         let row = rows.row(index);
         for block in 0..to_len(layout.blocks_per_row) {
             let place = index * layout.blocks_per_row + block as u64;
-            if let Some(&share) = row.shares.get(block).filter(|s| **s > 63) {
-                let at = front + layout.shares + place;
+            if let Some(&share) = row.sub_scales.get(block).filter(|s| **s > 63) {
+                let at = front + layout.sub_scales + place;
                 note(&mut found[1], &|| SHARE.at(at..at + 1).expected("0 to 63").found(share));
             }
             let per_scale = if layout.method.has_super_blocks() { BLOCKS_PER_SUPER } else { 1 };

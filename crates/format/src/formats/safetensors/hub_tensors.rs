@@ -8,7 +8,7 @@ use crate::source::View;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
-use weighbridge_codec::block::Method;
+use weighbridge_codec::block::BlockType;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct HubTensor<E = HubEncoding> {
@@ -176,7 +176,7 @@ fn encoding_of(
     let (codes, scaling) = match encoding {
         HubEncoding::Plain(name) => return Ok((Encoding::Plain(dtype_of(&name)?), 0)),
         HubEncoding::Blockwise { method, cols, scales } => {
-            let known = Method::from_name(&method);
+            let known = BlockType::from_name(&method);
             let method = known.ok_or_else(|| format!("unknown method {method:?}"))?;
             let blockwise = Blockwise { method, scales: carried(&scales)? };
             return Ok((Encoding::Blockwise(Arc::new(blockwise)), cols));

@@ -152,8 +152,8 @@ fn round(
     let mut scales = Vec::with_capacity(to_len(layout.codes));
     let all = || parts.iter().flat_map(|(rows, _)| rows);
     all().for_each(|row| scales.extend_from_slice(&row.scales));
-    scales.resize(to_len(layout.shares), 0);
-    all().for_each(|row| scales.extend_from_slice(&row.shares));
+    scales.resize(to_len(layout.sub_scales), 0);
+    all().for_each(|row| scales.extend_from_slice(&row.sub_scales));
     scales.resize(to_len(layout.codes), 0);
     let codes: Vec<u8> = all().flat_map(|row| row.packed(method)).collect();
     let errors = parts.iter().fold(ErrorSums::default(), |sum, (_, errors)| sum.plus(*errors));

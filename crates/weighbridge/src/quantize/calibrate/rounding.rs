@@ -8,13 +8,13 @@
 use half::f16;
 use std::ops::Range;
 use weighbridge_codec::block::{
-    BLOCK, BLOCKS_PER_SUPER, Encoder, Method, Recipe, ScaleTooLarge, pack,
+    BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockType, Recipe, ScaleTooLarge, pack,
 };
 use weighbridge_codec::dot::dots;
 
-/// Parts of a super scale that a share counts.
-const PARTS: f32 = 32.0;
-const LARGEST_SHARE: f32 = 63.0;
+/// The sub-scale that stands for the whole super scale.
+const SUB_SCALE_ONE: f32 = 32.0;
+const LARGEST_SUB_SCALE: f32 = 63.0;
 
 /// Rows that are rounded by the way through the same factor.
 pub(super) const ROWS: usize = 8;
@@ -25,7 +25,7 @@ const PASSES: usize = 3;
 /// What rows of one matrix have in common.
 #[derive(Debug)]
 pub(super) struct Rounding<'a> {
-    pub method: Method,
+    pub method: BlockType,
     pub width: usize,
     /// `H`, which is symmetric.
     pub hessian: &'a [f32],
@@ -40,7 +40,7 @@ pub(super) struct Rounding<'a> {
 #[derive(Debug)]
 pub(super) struct Rounded {
     pub scales: Vec<u8>,
-    pub shares: Vec<u8>,
+    pub sub_scales: Vec<u8>,
     codes: Vec<i8>,
     /// The step of each block: what one more of a code adds.
     steps: Vec<f32>,
@@ -51,7 +51,12 @@ pub(super) struct Rounded {
 }
 
 impl<'a> Rounding<'a> {
-    pub(super) fn new(method: Method, width: usize, hessian: &'a [f32], factor: &'a [f32]) -> Self {
+    pub(super) fn new(
+        method: BlockType,
+        width: usize,
+        hessian: &'a [f32],
+        factor: &'a [f32],
+    ) -> Self {
         let importance = factor.iter().step_by(width + 1).map(|v| v * v).collect();
         Rounding { method, width, hessian, factor, importance }
     }
@@ -121,18 +126,18 @@ impl<'a> Rounding<'a> {
         }
         let recipe = Recipe {
             method: self.method,
-            encoder: Encoder::Best,
+            encoder: BlockEncoder::Best,
             clip: (f32::MIN, f32::MAX),
             importance: Some(&self.importance[columns.clone()]),
         };
         let blocks = start / BLOCK..columns.end.div_ceil(BLOCK);
-        let (scales, shares) = row.scales_of(blocks.clone(), self.method);
-        recipe.choose_scales(&wanted, scales, shares)?;
+        let (scales, sub_scales) = row.scales_of(blocks.clone(), self.method);
+        recipe.choose_scales(&wanted, scales, sub_scales)?;
         blocks.for_each(|block| row.read_step(block, self.method));
         Ok(())
     }
 
-    /// Gives blocks the share, or the scale, that suits their codes best.
+    /// Gives blocks the sub-scale, or the scale, that suits their codes best.
     fn better_steps(&self, row: &mut Rounded) {
         let width = self.width;
         for block in 0..row.steps.len() {
@@ -192,15 +197,15 @@ impl<'a> Rounding<'a> {
 }
 
 impl Rounded {
-    fn new(method: Method, width: usize) -> Rounded {
+    fn new(method: BlockType, width: usize) -> Rounded {
         let blocks = width.div_ceil(BLOCK);
-        let (scales, shares) = match method.has_super_blocks() {
+        let (scales, sub_scales) = match method.has_super_blocks() {
             true => (blocks.div_ceil(BLOCKS_PER_SUPER), blocks),
             false => (blocks, 0),
         };
         Rounded {
             scales: vec![0; 2 * scales],
-            shares: vec![0; shares],
+            sub_scales: vec![0; sub_scales],
             codes: vec![0; width],
             steps: vec![0.0; blocks],
             errors: vec![0.0; width],
@@ -208,11 +213,11 @@ impl Rounded {
         }
     }
 
-    /// The scales and shares of whole groups of blocks.
-    fn scales_of(&mut self, blocks: Range<usize>, method: Method) -> (&mut [u8], &mut [u8]) {
+    /// The scales and sub-scales of whole groups of blocks.
+    fn scales_of(&mut self, blocks: Range<usize>, method: BlockType) -> (&mut [u8], &mut [u8]) {
         if method.has_super_blocks() {
             let groups = blocks.start / BLOCKS_PER_SUPER..blocks.end.div_ceil(BLOCKS_PER_SUPER);
-            (&mut self.scales[2 * groups.start..2 * groups.end], &mut self.shares[blocks])
+            (&mut self.scales[2 * groups.start..2 * groups.end], &mut self.sub_scales[blocks])
         } else {
             (&mut self.scales[2 * blocks.start..2 * blocks.end], &mut [])
         }
@@ -222,9 +227,10 @@ impl Rounded {
         f16::from_le_bytes([self.scales[2 * index], self.scales[2 * index + 1]]).to_f32()
     }
 
-    fn read_step(&mut self, block: usize, method: Method) {
+    fn read_step(&mut self, block: usize, method: BlockType) {
         self.steps[block] = if method.has_super_blocks() {
-            self.scale(block / BLOCKS_PER_SUPER) * (f32::from(self.shares[block]) / PARTS)
+            self.scale(block / BLOCKS_PER_SUPER)
+                * (f32::from(self.sub_scales[block]) / SUB_SCALE_ONE)
         } else {
             self.scale(block)
         };
@@ -232,12 +238,12 @@ impl Rounded {
 
     /// Stores the nearest step that can be had without touching other blocks.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn write_step(&mut self, block: usize, step: f32, method: Method) {
+    fn write_step(&mut self, block: usize, step: f32, method: BlockType) {
         if method.has_super_blocks() {
             let scale = self.scale(block / BLOCKS_PER_SUPER);
-            let share = (step / (scale / PARTS)).round();
-            self.shares[block] =
-                if share.is_nan() { 0 } else { share.clamp(0.0, LARGEST_SHARE) as u8 };
+            let sub_scale = (step / (scale / SUB_SCALE_ONE)).round();
+            self.sub_scales[block] =
+                if sub_scale.is_nan() { 0 } else { sub_scale.clamp(0.0, LARGEST_SUB_SCALE) as u8 };
         } else {
             let stored = f16::from_f32(step.clamp(0.0, f16::MAX.to_f32()));
             self.scales[2 * block..][..2].copy_from_slice(&stored.to_le_bytes());
@@ -247,7 +253,7 @@ impl Rounded {
 
     /// Gives a column the nearest code; the value of that.
     #[allow(clippy::cast_possible_truncation)]
-    fn round(&mut self, column: usize, wanted: f32, method: Method) -> f32 {
+    fn round(&mut self, column: usize, wanted: f32, method: BlockType) -> f32 {
         let step = self.steps[column / BLOCK];
         if step == 0.0 {
             self.codes[column] = 0;
@@ -266,7 +272,7 @@ impl Rounded {
     }
 
     /// The codes as a file has them.
-    pub(super) fn packed(&self, method: Method) -> Vec<u8> {
+    pub(super) fn packed(&self, method: BlockType) -> Vec<u8> {
         let mut packed = vec![0; self.steps.len() * method.block_bytes()];
         let blocks = self.codes.chunks(BLOCK).zip(packed.chunks_exact_mut(method.block_bytes()));
         for (codes, packed) in blocks {
