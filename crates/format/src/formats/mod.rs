@@ -1,6 +1,6 @@
 //! The formats: one description each, one table.
 //!
-//! Adding a format is a folder here and one line in [`BUILTIN`]. Probing, help texts, the conversion
+//! Adding a format is a folder here and one line in the table at the end. Probing, help texts, the conversion
 //! matrix and the generic tests derive from what it says of itself. Formats of others are added
 //! with [`Formats::with`].
 
