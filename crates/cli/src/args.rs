@@ -2,10 +2,12 @@
 
 mod encoder;
 mod models;
+mod quantize;
 mod words;
 
 pub(crate) use encoder::{Compare, Embed, Tokenize};
 pub(crate) use models::Pull;
+pub(crate) use quantize::Quantize;
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 
 use clap::{
@@ -13,7 +15,6 @@ use clap::{
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
-use weighbridge::quantize::Method;
 use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
 
 #[derive(Debug, Parser)]
@@ -54,20 +55,6 @@ Examples:
   weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
   weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
     Convert(Convert),
-    /// Store the weights of a model in fewer bits, and say what that cost
-    #[command(
-        after_help = "Methods, with bits a weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
-32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin),
-pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
-
-Examples:
-  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
-  weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
-  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate-with questions.txt
-  weighbridge quantize model.safetensors --method k3 --report-only --json | jq .relative_rmse
-  weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize
-  weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
-    )]
     Quantize(Quantize),
     Lookup(Lookup),
     Similar(Similar),
@@ -102,6 +89,7 @@ Examples:
   weighbridge completions bash > ~/.local/share/bash-completion/completions/weighbridge
   weighbridge completions zsh > ~/.zfunc/_weighbridge")]
     Completions {
+        /// The shell to write for
         shell: clap_complete::Shell,
     },
 }
@@ -132,6 +120,7 @@ pub(crate) struct Inspect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
+    /// Files, or Hugging Face model directories
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Print an object a file, in an array for several files
@@ -146,6 +135,7 @@ pub(crate) struct Verify {
 pub(crate) struct Convert {
     /// A file, or a Hugging Face model directory
     pub input: PathBuf,
+    /// What to write; its extension says in which format
     pub output: PathBuf,
     /// Target format; else the output's extension says it
     #[arg(long, value_name = "FORMAT")]
@@ -186,73 +176,10 @@ pub(crate) struct Convert {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Quantize {
-    /// A file, or a Hugging Face model directory
-    pub input: PathBuf,
-    /// What to write: an .mcf file, .i8bin with the method i8, .fifu with pq and opq
-    #[arg(required_unless_present = "report_only")]
-    pub output: Option<PathBuf>,
-    /// How to store the values
-    #[arg(long, value_parser = Method::NAMES)]
-    pub method: String,
-    /// Quantize only tensors whose names fit (repeatable); the others are kept
-    #[arg(long, value_name = "GLOB")]
-    pub select: Vec<String>,
-    /// Keep tensors whose names fit as they are (repeatable)
-    #[arg(long, value_name = "GLOB")]
-    pub exclude: Vec<String>,
-    /// Another method, or keep, for tensors whose names fit (repeatable; the last that fits counts)
-    #[arg(long = "override", value_name = "GLOB=METHOD", value_parser = method_override)]
-    pub overrides: Vec<(String, Method)>,
-    /// Keep tensors of fewer bytes as they are
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub min_bytes: u64,
-    /// Bounds to clamp values to first; else the largest magnitude of each tensor
-    #[arg(long, value_name = "MIN,MAX", value_parser = bounds, allow_hyphen_values = true)]
-    pub clip: Option<(f32, f32)>,
-    /// best looks for the smallest error; reference does what the reference tool does
-    #[arg(long, value_parser = ["best", "reference"], default_value = "best")]
-    pub encoder: String,
-    /// For int8 and int4: weights lie around zero, activations anywhere
-    #[arg(long, value_parser = ["weights", "activations"], default_value = "weights")]
-    pub domain: String,
-    /// A file with a number for each column of a tensor: how much its error counts
-    #[arg(long, value_name = "FILE")]
-    pub importance: Option<PathBuf>,
-    /// Watch the model at work with the lines of a text file, instead of the English sentences that
-    /// are built in
-    #[arg(long, value_name = "FILE")]
-    pub calibrate_with: Option<PathBuf>,
-    /// Round weights by themselves; else those of models that `embed` can use are rounded so that the
-    /// vectors of texts stay close
-    #[arg(long, conflicts_with = "calibrate_with")]
-    pub no_calibrate: bool,
-    /// For pq and opq: parts of a row, one byte each; else parts of about ten values
-    #[arg(long, value_name = "M")]
-    pub subquantizers: Option<u64>,
-    /// For pq and opq: bits of a code, 1 to 8
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub bits: u32,
-    /// For pq and opq: other seeds give other codebooks, about as good
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Print the report without writing
-    #[arg(long)]
-    pub report_only: bool,
-    /// Go on when something can't be kept
-    #[arg(long)]
-    pub allow_loss: bool,
-    /// Replace existing files
-    #[arg(long)]
-    pub force: bool,
-    /// Print the report as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Diff {
+    /// A file, or a Hugging Face model directory
     pub first: PathBuf,
+    /// The one to compare it with
     pub second: PathBuf,
     /// Largest absolute difference of values that count as the same
     #[arg(long, default_value_t = 0.0, value_name = "T")]
@@ -283,22 +210,6 @@ fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((left, right)) if !left.is_empty() => Ok((left.to_owned(), right.to_owned())),
         _ => Err("two names with = between them are needed".to_owned()),
-    }
-}
-
-fn method_override(text: &str) -> Result<(String, Method), String> {
-    // Names may have an = in them, methods have none.
-    let (glob, name) = text.rsplit_once('=').ok_or("a pattern and a method with = between them")?;
-    let method = Method::from_name(name);
-    let known = || format!("there is no method {name:?}; one of {} keep", Method::NAMES.join(" "));
-    method.map(|m| (glob.to_owned(), m)).ok_or_else(known)
-}
-
-fn bounds(text: &str) -> Result<(f32, f32), String> {
-    let number = |t: &str| t.trim().parse::<f32>().map_err(|e| format!("{t:?}: {e}"));
-    match text.split_once(',') {
-        Some((low, high)) => Ok((number(low)?, number(high)?)),
-        None => Err("two numbers with a comma between them are needed".to_owned()),
     }
 }
 
@@ -411,5 +322,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::command().debug_assert();
+    }
+
+    #[test]
+    fn every_argument_says_what_it_is_for() {
+        fn without_help(command: &clap::Command) -> Vec<String> {
+            let bare = command.get_arguments().filter(|arg| arg.get_help().is_none());
+            let named = bare.map(|arg| format!("{} {}", command.get_name(), arg.get_id()));
+            named.chain(command.get_subcommands().flat_map(without_help)).collect()
+        }
+        assert_eq!(without_help(&super::command()), [""; 0]);
     }
 }

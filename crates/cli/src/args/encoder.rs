@@ -24,6 +24,7 @@ Examples:
 pub(crate) struct Embed {
     #[command(flatten)]
     pub model: Model,
+    /// Texts to embed
     #[arg(value_name = "TEXT", conflicts_with = "input")]
     pub texts: Vec<String>,
     /// A file with a text on each line, or JSON lines; - is standard input
@@ -35,7 +36,7 @@ pub(crate) struct Embed {
     /// What to write; else, and with -, vectors are printed
     #[arg(long, short, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// jsonl, npy, i8bin, f32bin, finalfusion, safetensors; else the output's extension says it
+    /// Target format; else the output's extension says it
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
     /// Texts that are read, embedded and kept together; the model's own batches are made of them
@@ -75,8 +76,10 @@ pub(crate) struct Embed {
 pub(crate) struct Compare {
     #[command(flatten)]
     pub model: Model,
+    /// A text
     #[arg(value_name = "A")]
     pub first: String,
+    /// The text to compare it with
     #[arg(value_name = "B")]
     pub second: String,
     /// How the vectors of a text's tokens become one; else as the model says
@@ -96,6 +99,7 @@ pub(crate) struct Tokenize {
     /// A file or directory with a model, or the name of one
     #[arg(long, short, value_name = "MODEL")]
     pub model: String,
+    /// The text to take apart
     pub text: String,
     /// At most so many tokens, the two marks included; else as the model says
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]

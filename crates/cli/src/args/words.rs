@@ -15,6 +15,7 @@ Examples:
 pub(crate) struct Lookup {
     /// A file of any format with words and vectors
     pub file: PathBuf,
+    /// Words; without any, they are read from standard input
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
     /// Print an object a word, each on a line
@@ -35,6 +36,7 @@ Examples:
 pub(crate) struct Similar {
     /// A file of any format with words and vectors
     pub file: PathBuf,
+    /// Words; without any, they are read from standard input
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
     /// How many words to find
@@ -58,6 +60,7 @@ Examples:
 pub(crate) struct Analogy {
     /// A file of any format with words and vectors
     pub file: PathBuf,
+    /// A is to B as C is to what?
     #[arg(num_args = 3, value_names = ["A", "B", "C"])]
     pub words: Vec<String>,
     /// How many words to find
@@ -81,6 +84,7 @@ Examples:
 pub(crate) struct Evaluate {
     /// A file of any format with words and vectors
     pub file: PathBuf,
+    /// A file of questions, four words on a line
     pub questions: PathBuf,
     /// Print one JSON object
     #[arg(long)]

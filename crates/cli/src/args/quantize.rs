@@ -1,0 +1,100 @@
+//! The verb that stores weights in fewer bits.
+
+use clap::Args;
+use std::path::PathBuf;
+use weighbridge::quantize::Method;
+
+/// Store the weights of a model in fewer bits, and say what that cost
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Methods, with bits a weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
+32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin),
+pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
+
+Examples:
+  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
+  weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
+  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate-with questions.txt
+  weighbridge quantize model.safetensors --method k3 --report-only --json | jq .relative_rmse
+  weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize
+  weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
+)]
+pub(crate) struct Quantize {
+    /// A file, or a Hugging Face model directory
+    pub input: PathBuf,
+    /// What to write: an .mcf file, .i8bin with the method i8, .fifu with pq and opq
+    #[arg(required_unless_present = "report_only")]
+    pub output: Option<PathBuf>,
+    /// How to store the values
+    #[arg(long, value_parser = Method::NAMES)]
+    pub method: String,
+    /// Quantize only tensors whose names fit (repeatable); the others are kept
+    #[arg(long, value_name = "GLOB")]
+    pub select: Vec<String>,
+    /// Keep tensors whose names fit as they are (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Another method, or keep, for tensors whose names fit (repeatable; the last that fits counts)
+    #[arg(long = "override", value_name = "GLOB=METHOD", value_parser = method_override)]
+    pub overrides: Vec<(String, Method)>,
+    /// Keep tensors of fewer bytes as they are
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub min_bytes: u64,
+    /// Bounds to clamp values to first; else the largest magnitude of each tensor
+    #[arg(long, value_name = "MIN,MAX", value_parser = bounds, allow_hyphen_values = true)]
+    pub clip: Option<(f32, f32)>,
+    /// best looks for the smallest error; reference does what the reference tool does
+    #[arg(long, value_parser = ["best", "reference"], default_value = "best")]
+    pub encoder: String,
+    /// For int8 and int4: weights lie around zero, activations anywhere
+    #[arg(long, value_parser = ["weights", "activations"], default_value = "weights")]
+    pub domain: String,
+    /// A file with a number for each column of a tensor: how much its error counts
+    #[arg(long, value_name = "FILE")]
+    pub importance: Option<PathBuf>,
+    /// Watch the model at work with the lines of a text file, instead of the English sentences that
+    /// are built in
+    #[arg(long, value_name = "FILE")]
+    pub calibrate_with: Option<PathBuf>,
+    /// Round weights by themselves; else those of models that `embed` can use are rounded so that the
+    /// vectors of texts stay close
+    #[arg(long, conflicts_with = "calibrate_with")]
+    pub no_calibrate: bool,
+    /// For pq and opq: parts of a row, one byte each; else parts of about ten values
+    #[arg(long, value_name = "M")]
+    pub subquantizers: Option<u64>,
+    /// For pq and opq: bits of a code, 1 to 8
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub bits: u32,
+    /// For pq and opq: other seeds give other codebooks, about as good
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print the report without writing
+    #[arg(long)]
+    pub report_only: bool,
+    /// Go on when something can't be kept
+    #[arg(long)]
+    pub allow_loss: bool,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn method_override(text: &str) -> Result<(String, Method), String> {
+    // Names may have an = in them, methods have none.
+    let (glob, name) = text.rsplit_once('=').ok_or("a pattern and a method with = between them")?;
+    let method = Method::from_name(name);
+    let known = || format!("there is no method {name:?}; one of {} keep", Method::NAMES.join(" "));
+    method.map(|m| (glob.to_owned(), m)).ok_or_else(known)
+}
+
+fn bounds(text: &str) -> Result<(f32, f32), String> {
+    let number = |t: &str| t.trim().parse::<f32>().map_err(|e| format!("{t:?}: {e}"));
+    match text.split_once(',') {
+        Some((low, high)) => Ok((number(low)?, number(high)?)),
+        None => Err("two numbers with a comma between them are needed".to_owned()),
+    }
+}
