@@ -104,9 +104,9 @@ fn losses_are_data() {
 #[test]
 fn errors_are_matched_not_read() {
     let missing = weighbridge::open("no such file").unwrap_err();
-    assert!(matches!(&missing, Error::NotFound(p) if p.subject == "no such file"));
+    assert!(matches!(&missing, Error::NotFound(p) if p.file == "no such file"));
     let json = serde_json::to_value(missing.report()).unwrap();
-    assert_eq!((&json["kind"], &json["field"]), (&"not-found".into(), &"no such file".into()));
+    assert_eq!((&json["kind"], &json["file"]), (&"not-found".into(), &"no such file".into()));
     let refused = Edit::new().select("nothing*").apply(words()).unwrap_err();
     assert_eq!(refused.kind().exit_code(), 2);
     let wrong = Container::builder().values("w", &[3], vec![1.0]).build();

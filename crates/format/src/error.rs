@@ -58,7 +58,9 @@ pub enum Error {
 pub struct Problem {
     /// What went wrong: a sentence without its full stop.
     pub message: String,
-    /// What it is about, by name: a file, a feature, an option. Empty where nothing has a name.
+    /// The file that it is about. Empty where it is about none.
+    pub file: String,
+    /// What it is about, by name: a feature, an option, a word. Empty where nothing has a name.
     pub subject: String,
     /// What would help.
     pub advice: Advice,
@@ -69,7 +71,14 @@ impl Problem {
     pub fn new(message: impl Into<String>, advice: impl Into<Advice>) -> Problem {
         let advice = advice.into();
         let subject = advice.option().unwrap_or_default().to_owned();
-        Problem { message: message.into(), subject, advice }
+        Problem { message: message.into(), file: String::new(), subject, advice }
+    }
+
+    /// The same about a file.
+    #[must_use]
+    pub fn in_file(mut self, path: &Path) -> Problem {
+        self.file = path.display().to_string();
+        self
     }
 
     /// The same about something with a name.
@@ -143,9 +152,9 @@ impl Error {
     /// A failure of the system at a file. One that is not there is [`Error::NotFound`].
     pub fn io(path: &Path, source: std::io::Error) -> Error {
         if source.kind() == std::io::ErrorKind::NotFound {
-            let name = path.display().to_string();
-            let problem = Problem::new(format!("{name}: {source}"), Advice::None);
-            return Error::NotFound(Box::new(problem.about(name)));
+            let message = format!("{}: {source}", path.display());
+            let problem = Problem::new(message, Advice::None).in_file(path);
+            return Error::NotFound(Box::new(problem));
         }
         Error::Io { path: path.to_owned(), source }
     }
@@ -153,6 +162,12 @@ impl Error {
     /// A request that can't be carried out as it was made.
     pub fn refused(message: impl Into<String>, advice: impl Into<Advice>) -> Error {
         Error::Refused(Box::new(Problem::new(message, advice)))
+    }
+
+    /// The same because of a file; what it does or is follows its name.
+    pub fn refused_file(path: &Path, what: &str, advice: impl Into<Advice>) -> Error {
+        let message = format!("{} {what}", path.display());
+        Error::Refused(Box::new(Problem::new(message, advice).in_file(path)))
     }
 
     /// Something known by name that can't be used here.
@@ -230,8 +245,14 @@ impl Error {
                 problem.message.clone()
             }
             Error::Loss(losses) => {
-                let list: Vec<_> = losses.iter().map(|l| format!(" {l};")).collect();
-                format!("{} things would be lost:{}", losses.len(), list.concat())
+                // The error has them all; a message of a hundred would help nobody.
+                const SHOWN: usize = 3;
+                let list: Vec<_> = losses.iter().take(SHOWN).map(Loss::to_string).collect();
+                let others = match losses.len().saturating_sub(SHOWN) {
+                    0 => String::new(),
+                    n => format!("; and {n} more"),
+                };
+                format!("this would be lost: {}{others}", list.join("; "))
             }
             Error::Limit { what, most } => format!("{what}: {most} at most"),
             Error::Cancelled => "stopped".to_owned(),
@@ -258,6 +279,7 @@ impl Error {
             }
             Error::Unrecognised { file, .. } => report.file.clone_from(file),
             Error::Unsupported(problem) | Error::NotFound(problem) | Error::Refused(problem) => {
+                report.file.clone_from(&problem.file);
                 report.field.clone_from(&problem.subject);
             }
             Error::Io { path, .. } => report.file = path.display().to_string(),
@@ -347,7 +369,7 @@ mod tests {
         let codes: Vec<_> = ErrorKind::all().map(ErrorKind::exit_code).collect();
         assert_eq!(codes, [3, 3, 3, 4, 2, 2, 5, 130, 4]);
         let missing = Error::io(Path::new("x"), std::io::ErrorKind::NotFound.into());
-        assert_eq!((missing.kind(), missing.report().field.as_str()), (ErrorKind::NotFound, "x"));
+        assert_eq!((missing.kind(), missing.report().file.as_str()), (ErrorKind::NotFound, "x"));
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
     if let Some(output) = output {
         for (other, what) in [(Some(&model), "model"), (args.input.as_ref(), "input")] {
             if other.is_some_and(|other| is_same(other, output)) {
-                let what = format!("{} is the {what}", output.display());
-                return Err(Error::refused(what, "vectors go into another file"));
+                let what = format!("is the {what}");
+                return Err(Error::refused_file(output, &what, "vectors go into another file"));
             }
         }
     }
@@ -97,7 +97,7 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     let file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     if meta.is_dir() {
-        return Err(Error::refused(format!("{} is a folder", path.display()), "name a file"));
+        return Err(Error::refused_file(path, "is a folder", "name a file"));
     }
     let input = BufReader::with_capacity(1 << 16, file);
     let bytes = meta.is_file().then_some(meta.len());

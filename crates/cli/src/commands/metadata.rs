@@ -25,8 +25,9 @@ pub(super) fn run(args: &Metadata, options: &Options) -> Result<ExitCode, Error>
     let format = formats.find(container.format).ok_or_else(unknown)?;
     check_metadata(&container, format)?;
     if (format.info().is_folder || container.sharded) && args.out.is_none() {
-        let what = format!("{} is more than one file and is not replaced", args.file.display());
-        return Err(Error::refused(what, Advice::set("out", "names where to write")));
+        let what = "is more than one file and is not replaced";
+        let advice = Advice::set("out", "names where to write");
+        return Err(Error::refused_file(&args.file, what, advice));
     }
     let id = format.info().id;
     if let Some(other) = args.out.as_deref().and_then(|out| belongs_elsewhere(formats, out, id)) {

@@ -55,7 +55,7 @@ pub enum Scaling {
 impl Scaling {
     /// One scale for a tensor, with a zero point if there is one. A small whole number is the same
     /// among integers and in f32; others stay f32.
-    pub fn whole(scale: f32, zero: Option<f32>) -> Scaling {
+    pub fn per_tensor(scale: f32, zero: Option<f32>) -> Scaling {
         #[allow(clippy::cast_possible_truncation)]
         let whole = |z: &f32| z.abs() < MOST_EXACT && (*z as i32 as f32).to_bits() == z.to_bits();
         match zero {
@@ -69,7 +69,7 @@ impl Scaling {
     }
 
     /// Scale and zero point of a whole tensor, where there is one of each that f32 can say.
-    pub fn as_whole(&self) -> Option<(f32, Option<f32>)> {
+    pub fn as_per_tensor(&self) -> Option<(f32, Option<f32>)> {
         match self {
             Scaling::Offset { scale, zero } => Some((*scale, Some(*zero))),
             Scaling::Affine { axis: None, scales, zero_points } => {

@@ -55,8 +55,8 @@ impl Plan {
         let paths = self.paths(to);
         let companion = paths.iter().skip(1).find(|p| p.exists());
         if let Some(path) = companion.filter(|_| !to.path.exists() && has_neighbours(&to.path)) {
-            let what = format!("{} exists and belongs to another file", path.display());
-            return Some(Error::refused(what, "write into another folder"));
+            let what = "exists and belongs to another file";
+            return Some(Error::refused_file(path, what, "write into another folder"));
         }
         paths.iter().find_map(|path| in_the_way(path, to.overwrite))
     }
@@ -140,31 +140,28 @@ fn has_neighbours(output: &Path) -> bool {
 /// A folder is never replaced: it may hold more than what was written into it.
 fn folder_in_the_way(path: &Path) -> Option<Error> {
     if path.is_symlink() {
-        let what = format!("{} is a link", path.display());
-        return Some(Error::refused(what, "name a new folder"));
+        return Some(Error::refused_file(path, "is a link", "name a new folder"));
     }
     let is_empty = || path.read_dir().is_ok_and(|mut list| list.next().is_none());
     if !path.exists() || is_empty() {
         return None;
     }
-    let what = format!("{} exists", path.display());
-    Some(Error::refused(what, "name a new folder, or remove this one first"))
+    Some(Error::refused_file(path, "exists", "name a new folder, or remove this one first"))
 }
 
 fn in_the_way(path: &Path, overwrite: bool) -> Option<Error> {
     if !path.exists() && path.is_symlink() {
-        let what = format!("{} is a link to nowhere", path.display());
-        return Some(Error::refused(what, "remove it first"));
+        return Some(Error::refused_file(path, "is a link to nowhere", "remove it first"));
     }
     if !path.exists() {
         return no_folder_for(path);
     }
     if !path.is_file() {
-        let kind = if path.is_dir() { "a folder" } else { "not a regular file" };
-        return Some(Error::refused(format!("{} is {kind}", path.display()), "name a file"));
+        let what = if path.is_dir() { "is a folder" } else { "is not a regular file" };
+        return Some(Error::refused_file(path, what, "name a file"));
     }
-    let what = format!("{} exists", path.display());
-    (!overwrite).then(|| Error::refused(what, Advice::set("overwrite", "replaces it")))
+    (!overwrite)
+        .then(|| Error::refused_file(path, "exists", Advice::set("overwrite", "replaces it")))
 }
 
 fn no_folder_for(path: &Path) -> Option<Error> {

@@ -117,17 +117,18 @@ impl Journal {
         let paths = Paths::beside(output);
         let exists = paths.facts.exists();
         if exists && existing == OnExisting::Refuse {
-            let what = format!("{} is of a run that was not finished", paths.rows.display());
+            let what = "is of a run that was not finished";
             let advice = Advice::set("resume", "goes on with it").and(start_over());
-            return Err(Error::refused(what, advice));
+            return Err(Error::refused_file(&paths.rows, what, advice));
         }
         // Without the facts they are no journal, and may be anyone's.
         let others = [&paths.rows, &paths.records, &paths.windows];
         if let Some(other) =
             others.into_iter().find(|p| p.symlink_metadata().is_ok()).filter(|_| !exists)
         {
-            let what = format!("{} is there, and not of an unfinished run", other.display());
-            return Err(Error::refused(
+            let what = "is there, and not of an unfinished run";
+            return Err(Error::refused_file(
+                other,
                 what,
                 "this run would write it: move it away, or name another output",
             ));
@@ -144,8 +145,7 @@ impl Journal {
         let rows = open(&paths.rows)?;
         // Let go of by the system when the process ends, however it does.
         if rows.try_lock().is_err() {
-            let what = format!("{} is in use", paths.rows.display());
-            return Err(Error::refused(what, "another run is writing it"));
+            return Err(Error::refused_file(&paths.rows, "is in use", "another run is writing it"));
         }
         let (records, windows) = (open(&paths.records)?, open(&paths.windows)?);
         let earlier = BufReader::new(open(&paths.records)?);
@@ -363,7 +363,7 @@ fn compare_facts(paths: &Paths, facts: &Facts) -> Result<(), Error> {
     let path = &paths.facts;
     let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let earlier: Facts = serde_json::from_slice(&text)
-        .map_err(|e| Error::refused(format!("{} is damaged: {e}", path.display()), start_over()))?;
+        .map_err(|e| Error::refused_file(path, &format!("is damaged: {e}"), start_over()))?;
     for (name, now) in facts {
         let then = earlier.get(name).unwrap_or(&serde_json::Value::Null);
         if then != now && name != Journal::MODEL {

@@ -37,7 +37,7 @@ pub(super) fn target(
         Width::Int4 => DType::I4,
     };
     let zero = (domain == Domain::Activations).then_some(zero);
-    let scaling = Scaling::whole(scale, zero);
+    let scaling = Scaling::per_tensor(scale, zero);
     let encoding = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
     let data = Codes { tensor: tensor.clone(), mapping };
     let errors = starts(tensor).into_par_iter().map(|start| data.errors(start));

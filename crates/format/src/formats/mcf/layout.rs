@@ -47,7 +47,7 @@ pub(super) fn section_name(kind: u32) -> &'static str {
 pub(super) enum Kind {
     Plain(DType),
     /// One scale for the whole tensor.
-    Whole(DType),
+    PerTensor(DType),
     Blocks(BlockType),
 }
 
@@ -68,8 +68,8 @@ pub(super) const DTYPES: &[DType] = &[
 ];
 
 const QUANTIZED: [(u32, Kind); 8] = [
-    (0x10, Kind::Whole(DType::I8)),
-    (0x11, Kind::Whole(DType::I4)),
+    (0x10, Kind::PerTensor(DType::I8)),
+    (0x11, Kind::PerTensor(DType::I4)),
     (0x20, Kind::Blocks(BlockType::Q8)),
     (0x21, Kind::Blocks(BlockType::Q4)),
     (0x30, Kind::Blocks(BlockType::K6)),
@@ -104,8 +104,8 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Plain(dtype) => dtype.name(),
-            Kind::Whole(DType::I4) => "int4",
-            Kind::Whole(_) => "int8",
+            Kind::PerTensor(DType::I4) => "int4",
+            Kind::PerTensor(_) => "int8",
             Kind::Blocks(method) => method.name(),
         }
     }

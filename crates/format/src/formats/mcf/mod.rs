@@ -48,7 +48,7 @@ const INFO: FormatInfo = FormatInfo {
 fn holds_scaled(scaled: &Scaled) -> bool {
     let is_finite =
         |(scale, zero): (f32, Option<f32>)| scale.is_finite() && zero.is_none_or(f32::is_finite);
-    scaled.scaling.as_whole().is_some_and(is_finite)
+    scaled.scaling.as_per_tensor().is_some_and(is_finite)
         && matches!(scaled.codes, DType::I8 | DType::I4)
 }
 

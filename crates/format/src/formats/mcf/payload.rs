@@ -58,7 +58,7 @@ impl<'a> Payload<'a> {
     ) -> Self {
         let encoding = &placement.encoding;
         let (kind, front, domain) = match (unscaled, encoding) {
-            (Some(codes), _) => (Kind::Whole(codes), None, WEIGHTS),
+            (Some(codes), _) => (Kind::PerTensor(codes), None, WEIGHTS),
             // Product codes are never placed here.
             (_, Encoding::Plain(_) | Encoding::Product(_)) => {
                 (Kind::Plain(encoding.stored()), None, WEIGHTS)
@@ -72,10 +72,10 @@ impl<'a> Payload<'a> {
                     let view = tensor.view().filter(|_| tensor.encoding == *encoding);
                     view.is_some_and(|v| quant_info::first_most_negative(scaled.codes, v).is_some())
                 };
-                let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
+                let (scale, zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
                 let zero = zero.or_else(|| has_most_negative().then_some(0.0));
                 let domain = if zero.is_some() { ACTIVATIONS } else { WEIGHTS };
-                (Kind::Whole(scaled.codes), Some(whole_front(scale, zero)), domain)
+                (Kind::PerTensor(scaled.codes), Some(whole_front(scale, zero)), domain)
             }
         };
         let decided = tensor.target.as_ref().map(|t| t.bounds);
@@ -119,7 +119,7 @@ fn whole_front(scale: f32, zero: Option<f32>) -> View {
 /// outermost codes stand for.
 fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
     if let Encoding::Scaled(scaled) = encoding {
-        let (scale, zero) = scaled.scaling.as_whole().unwrap_or((1.0, None));
+        let (scale, zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
         let largest = if scaled.codes == DType::I4 { 7.0 } else { 127.0 };
         let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
         let value = |code: f32| scale * (code - zero.unwrap_or(0.0));

@@ -86,7 +86,7 @@ fn read_record(
         let text = |(block, sup): (u16, u16)| format!("{block}/{sup}");
         findings.push(finding.expected(text(kind.block_sizes())).found(text(sizes)));
     }
-    let highest = if matches!(kind, Kind::Whole(_)) { ACTIVATIONS } else { WEIGHTS };
+    let highest = if matches!(kind, Kind::PerTensor(_)) { ACTIVATIONS } else { WEIGHTS };
     if domain > highest {
         let finding = RECORD_DOMAIN.at(at + 5..at + 6).field(field("domain"));
         findings.push(finding.expected(format!("0 to {highest}")).found(domain));

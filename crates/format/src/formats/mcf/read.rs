@@ -239,7 +239,7 @@ impl Payloads<'_> {
                 )?;
                 (Encoding::Plain(dtype), 0)
             }
-            Kind::Whole(codes) => self.whole(entry, codes, record, &field)?,
+            Kind::PerTensor(codes) => self.per_tensor(entry, codes, record, &field)?,
             Kind::Blocks(method) => {
                 if entry.shape.len() != 2 {
                     let finding = RANK.at(entry.span.start + 12..entry.span.start + 16);
@@ -258,7 +258,7 @@ impl Payloads<'_> {
             }
         };
         let mut dialect = Dialect::new();
-        if matches!((entry.kind, &encoding), (Kind::Whole(_), Encoding::Plain(_))) {
+        if matches!((entry.kind, &encoding), (Kind::PerTensor(_), Encoding::Plain(_))) {
             dialect.insert("unscaled".into(), true.into());
         }
         match record {
@@ -281,7 +281,7 @@ impl Payloads<'_> {
     }
 
     /// Integers with one scale: the encoding, and how many bytes stand before the codes.
-    fn whole(
+    fn per_tensor(
         &mut self,
         entry: &Entry,
         codes: DType,
@@ -333,7 +333,7 @@ impl Payloads<'_> {
             let finding = SCALE.at(place).field(field()).expected("finite numbers");
             self.findings.push(finding.found(format!("{scale}, {zero:?}")));
         }
-        let scaling = Scaling::whole(scale, zero);
+        let scaling = Scaling::per_tensor(scale, zero);
         Ok((Encoding::Scaled(Arc::new(Scaled { codes, scaling })), front))
     }
 

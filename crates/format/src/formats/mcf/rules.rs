@@ -82,13 +82,13 @@ pub(super) fn check(container: &Container, input: &Input, findings: &mut Finding
 /// The first bad scale, share and code of each kind in a tensor.
 fn check_codes(tensor: &Tensor) -> Vec<Finding> {
     match (&tensor.encoding, tensor.view()) {
-        (Encoding::Scaled(scaled), Some(codes)) => check_whole(tensor, scaled, codes),
+        (Encoding::Scaled(scaled), Some(codes)) => check_per_tensor(tensor, scaled, codes),
         (Encoding::Blockwise(_), Some(_)) => check_blocks(tensor),
         _ => Vec::new(),
     }
 }
 
-fn check_whole(tensor: &Tensor, scaled: &Scaled, codes: &crate::View) -> Vec<Finding> {
+fn check_per_tensor(tensor: &Tensor, scaled: &Scaled, codes: &crate::View) -> Vec<Finding> {
     let field = || format!("tensor {:?}", tensor.name);
     let mut found = Vec::new();
     let span = codes.span();

@@ -20,13 +20,13 @@ impl Header {
         let end = bytes.iter().take(LONGEST).position(|b| *b == b'\n')?;
         let line = std::str::from_utf8(&bytes[..end]).ok()?;
         let mut fields = line.trim_end().split([' ', '\t']);
-        let (rows, dim) = (whole(fields.next()?)?, whole(fields.next()?)?);
+        let (rows, dim) = (digits(fields.next()?)?, digits(fields.next()?)?);
         fields.next().is_none().then_some(Header { rows, dim, length: end + 1 })
     }
 }
 
 /// Digits only: `parse` would take a sign as well.
-fn whole(field: &str) -> Option<u64> {
+fn digits(field: &str) -> Option<u64> {
     field.bytes().all(|b| b.is_ascii_digit()).then(|| field.parse().ok()).flatten()
 }
 
