@@ -6,7 +6,7 @@ use crate::render::{BOLD, DIM, Table, safe, styled};
 use serde::Serialize;
 use std::process::ExitCode;
 use weighbridge::search::Hit;
-use weighbridge::words::Question;
+use weighbridge::words::{Neighbour, Question};
 use weighbridge::{Embeddings, Error, Options};
 
 #[derive(Serialize)]
@@ -20,15 +20,9 @@ struct Line<'a> {
 /// What was found, or why nothing was.
 #[derive(Serialize)]
 pub(super) struct Outcome<'a> {
-    hits: Option<Vec<Named<'a>>>,
+    hits: Option<Vec<Neighbour<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    word: std::borrow::Cow<'a, str>,
-    score: f32,
 }
 
 pub(super) fn run(args: &Similar, options: &Options) -> Result<ExitCode, Error> {
@@ -79,10 +73,9 @@ pub(super) fn in_json<'a>(
     result: Result<Vec<Hit>, Error>,
     line: impl FnOnce(Outcome<'a>) -> String,
 ) -> Answer {
-    let named = |hit: Hit| Named { word: embeddings.word(hit.row), score: hit.score };
     match result {
         Ok(hits) => {
-            let hits = Some(hits.into_iter().map(named).collect());
+            let hits = Some(embeddings.neighbours(&hits));
             Answer { text: line(Outcome { hits, error: None }), said: Said::Nothing }
         }
         Err(error) => {
@@ -111,8 +104,8 @@ pub(super) fn in_text(
     }
     text.push('\n');
     let mut table = Table::new(&["word", ">score"]);
-    for hit in hits {
-        table.row(vec![safe(&embeddings.word(hit.row)), format!("{:.4}", hit.score)]);
+    for near in embeddings.neighbours(&hits) {
+        table.row(vec![safe(&near.word), format!("{:.4}", near.score)]);
     }
     text.push_str(&table.rows());
     Answer { text, said: Said::Nothing }

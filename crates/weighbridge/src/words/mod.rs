@@ -23,6 +23,7 @@ pub(crate) use select::give_words;
 pub use select::{Selected, parse_words, select};
 
 use rows::floats;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::path::Path;
 use weighbridge_format::model::{SubwordKind, SubwordVectors, Subwords, norm};
@@ -40,6 +41,16 @@ pub struct Embeddings {
     /// Rows of words; those of subwords are behind them.
     count: usize,
     dim: usize,
+}
+
+/// A word that was found near another. Its JSON is described in docs/json.md.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Neighbour<'a> {
+    /// The word.
+    pub word: Cow<'a, str>,
+    /// The cosine; higher is nearer.
+    pub score: f32,
 }
 
 /// A word's vector.
@@ -234,6 +245,12 @@ impl Embeddings {
             ));
         }
         Ok(())
+    }
+
+    /// Rows that were found, by their words.
+    pub fn neighbours(&self, hits: &[Hit]) -> Vec<Neighbour<'_>> {
+        let named = |hit: &Hit| Neighbour { word: self.word(hit.row), score: hit.score };
+        hits.iter().map(named).collect()
     }
 
     /// The nearest words of several vectors by the cosine, on all cores.
