@@ -397,4 +397,22 @@ mod tests {
             assert_eq!(tensor.scalar(start).unwrap().to_f64(), (start % 4) as f64);
         }
     }
+
+    #[test]
+    fn rows_that_are_made_when_they_are_asked_for() {
+        #[derive(Debug)]
+        struct Numbers;
+        impl RowSource for Numbers {
+            fn read(&self, row: u64, out: &mut [u8]) {
+                out.fill(u8::try_from(row).unwrap());
+            }
+        }
+        let from =
+            |dtype, shape| Tensor::from_rows("x", Encoding::Plain(dtype), shape, Arc::new(Numbers));
+        let tensor = from(DType::U8, [3, 2]).unwrap();
+        assert_eq!(tensor.values_f32(0, 6), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
+        // Three values of two bits end within a byte, where the next row would begin.
+        assert!(matches!(from(DType::U2, [3, 3]), Err(Error::Refused(_))));
+        assert!(matches!(from(DType::F32, [u64::MAX, 2]), Err(Error::Refused(_))));
+    }
 }
