@@ -5,6 +5,7 @@
 //! * [`model`]: what every file becomes, whatever its format was.
 //! * [`formats`]: one folder and one description a format, and [`Formats`], the table of them all.
 //! * [`sink`]: plans are carried out and files replaced atomically.
+//! * [`samples`]: small made-up content, to try things out with.
 //!
 //! ```
 //! use weighbridge_format::{Formats, Input, Options};
@@ -25,6 +26,7 @@ pub mod formats;
 pub mod model;
 mod options;
 mod progress;
+pub mod samples;
 pub mod sink;
 pub mod source;
 pub mod wire;

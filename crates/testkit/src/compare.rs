@@ -1,6 +1,6 @@
 //! Values to compare.
 
-use weighbridge::{Encoding, Tensor, View};
+use weighbridge_format::{Encoding, Tensor, View};
 
 /// A tensor whose bytes are right.
 pub fn stored(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>, view: View) -> Tensor {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::Path;
 use std::rc::Rc;
-use weighbridge::sink::{FileSystem, OutFile, RealFiles};
+use weighbridge_format::sink::{FileSystem, OutFile, RealFiles};
 
 /// Does what the real one does until the operation with the given number, which fails. Clean-up
 /// after it succeeds again.

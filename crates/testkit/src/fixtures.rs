@@ -2,11 +2,13 @@
 
 use crate::{stored, words};
 use std::sync::Arc;
-use weighbridge::codec::block::{BlockEncoder, BlockType, Layout, Recipe};
-use weighbridge::codec::{DType, Scalar, element};
-use weighbridge::model::{Array, Attachment, Blockwise, Plan, Records, Scaled, Scaling, Value};
-use weighbridge::sink::to_memory;
-use weighbridge::{
+use weighbridge_codec::block::{BlockEncoder, BlockType, Layout, Recipe};
+use weighbridge_codec::{DType, Scalar, element};
+use weighbridge_format::model::{
+    Array, Attachment, Blockwise, Plan, Records, Scaled, Scaling, Value,
+};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::{
     Container, Encoding, Error, FormatInfo, Formats, Input, Options, Tensor, View, Vocabulary,
     samples,
 };

@@ -1,7 +1,7 @@
 //! Broken variants of a file, one at a time.
 
-use weighbridge::wire::What;
-use weighbridge::{Formats, Input, Options};
+use weighbridge_format::wire::What;
+use weighbridge_format::{Formats, Input, Options};
 
 /// The offsets of all bytes that are structure, not payload. All of them when the file can't be
 /// opened.

@@ -2,10 +2,10 @@
 
 use crate::stored;
 use std::sync::Arc;
-use weighbridge::codec::DType;
-use weighbridge::codec::product::Codebook;
-use weighbridge::model::{Ngrams, Product, SubwordKind, Subwords};
-use weighbridge::{Container, Encoding, Tensor, View, samples};
+use weighbridge_codec::DType;
+use weighbridge_codec::product::Codebook;
+use weighbridge_format::model::{Ngrams, Product, SubwordKind, Subwords};
+use weighbridge_format::{Container, Encoding, Tensor, View, samples};
 
 /// A container for every variant.
 pub(crate) fn variants() -> Vec<(&'static str, Container)> {

@@ -53,7 +53,6 @@ mod metadata;
 pub mod models;
 mod pattern;
 pub mod quantize;
-pub mod samples;
 mod stats;
 mod summary;
 mod verify;
@@ -74,7 +73,7 @@ pub use weighbridge_format::{
     Advice, Container, Encoding, Error, ErrorKind, ErrorReport, Finding, Findings, Format,
     FormatInfo, Formats, Input, Listing, OptionSpec, Options, Output, Plan, Problem, Progress,
     QuantizedContent, Reading, Severity, Stage, Status, Tensor, View, Vocabulary, formats, model,
-    sink, source, wire,
+    samples, sink, source, wire,
 };
 pub use weighbridge_search as search;
 pub use words::{Embeddings, Lookup};

@@ -4,11 +4,11 @@ mod encoder;
 
 pub use encoder::write_encoder;
 
+use crate::model::{MATRIX, NORMS, Records, SubwordKind, Subwords, Value};
+use crate::wire::to_len;
+use crate::{Container, Encoding, Error, Formats, Options, Tensor, View, Vocabulary};
 use serde_json::json;
 use weighbridge_codec::DType;
-use weighbridge_format::model::{MATRIX, NORMS, Records, SubwordKind, Subwords, Value};
-use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Encoding, Error, Tensor, View, Vocabulary};
 
 /// What the weights of a model directory are stored in.
 const WEIGHTS: &str = "safetensors";
@@ -184,7 +184,7 @@ pub fn model_directory() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut model = tiny_model();
     let vocabulary = model.vocabulary.take().unwrap_or_else(|| Vocabulary::from_tokens([]));
     model.metadata.clear();
-    let weights = crate::plan(&model, WEIGHTS)?.to_bytes()?;
+    let weights = weights(&model)?;
     let config = json!({
         "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": 16,
         "intermediate_size": 32, "layer_norm_eps": 1e-12, "max_position_embeddings": 12,
@@ -212,6 +212,11 @@ pub fn model_directory() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut files: Vec<_> = texts.map(|(n, t)| (n.to_owned(), t.into_bytes())).into();
     files.push(("model.safetensors".to_owned(), weights));
     Ok(files)
+}
+
+/// The file with the weights of a model directory.
+fn weights(model: &Container) -> Result<Vec<u8>, Error> {
+    Formats::builtin().named(WEIGHTS, "to")?.plan(model, &Options::default())?.to_bytes()
 }
 
 /// Values between -0.3 and 0.3 that look irregular and are the same everywhere.

@@ -3,10 +3,10 @@
 //! It has learned nothing, but texts with words in common come out near each other, because the
 //! values of words are larger than what the layers add.
 
-use super::{WEIGHTS, f32_tensor, wave};
+use super::{f32_tensor, wave, weights};
+use crate::{Container, Error};
 use serde_json::json;
 use std::path::Path;
-use weighbridge_format::{Container, Error};
 
 const HIDDEN: u64 = 32;
 const INNER: u64 = 64;
@@ -39,7 +39,7 @@ pub fn write_encoder(folder: &Path) -> Result<(), Error> {
 fn files() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let tokens: Vec<_> = TOKENS.split_whitespace().collect();
     let model = Container { tensors: tensors(tokens.len() as u64), ..Container::default() };
-    let weights = crate::plan(&model, WEIGHTS)?.to_bytes()?;
+    let weights = weights(&model)?;
     let config = json!({
         "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
         "hidden_size": HIDDEN, "intermediate_size": INNER, "layer_norm_eps": 1e-12,
@@ -71,7 +71,7 @@ fn files() -> Result<Vec<(String, Vec<u8>)>, Error> {
     Ok(files)
 }
 
-fn tensors(words: u64) -> Vec<weighbridge_format::Tensor> {
+fn tensors(words: u64) -> Vec<crate::Tensor> {
     let mut list = Vec::new();
     let mut add = |name: String, shape: Vec<u64>, scale: f32, around: f32| {
         let first = list.len() as u64 * 10_000_019;
