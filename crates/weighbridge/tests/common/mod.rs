@@ -6,18 +6,13 @@ use std::path::Path;
 use weighbridge::quantize::{QuantizeReport, QuantizeSettings};
 use weighbridge::sink::{self, RealFiles};
 use weighbridge::{
-    Container, Edit, Error, Format, Formats, Input, Options, Output, Plan, Progress, Verdict, open,
-    quantize, verify,
+    Edit, Error, Format, Formats, Input, Options, Output, Plan, Progress, Verdict, open, quantize,
+    verify,
 };
 
 /// A format that comes with the library.
 pub(crate) fn format_of(id: &str) -> &'static Format {
     Formats::builtin().find(id).unwrap()
-}
-
-/// A container from bytes or files in memory.
-pub(crate) fn read(input: &Input, options: &Options) -> Result<Container, Error> {
-    Formats::builtin().open(input, options)
 }
 
 /// Writes a plan, whatever is lost.

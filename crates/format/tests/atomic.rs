@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{convert, format_of};
+use common::{format_of, open};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
-use weighbridge::sink;
-use weighbridge::{Edit, Error, Formats, Options, Output, Progress, Status, open, samples};
+use weighbridge_format::sink;
+use weighbridge_format::{Error, Formats, Options, Output, Progress, Status, samples};
 use weighbridge_testkit::FailingFiles;
 
 /// Every file in a folder with its content.
@@ -65,10 +65,15 @@ fn a_file_can_be_converted_onto_itself() {
     let plan = format_of("embd").plan(&samples::tiny_model(), &Options::default()).unwrap();
     common::write(&plan, &path);
     let before = std::fs::read(&path).unwrap();
-    convert(&path, &path, None, &Edit::new()).unwrap();
+    let again = || Output::new(&path).overwrite(true);
+    let mut container = open(&path).unwrap();
+    let plan = format_of("embd").plan(&container, &Options::default()).unwrap();
+    plan.write(again(), &mut Progress::none()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    convert(&path, &path, None, &Edit::new().set("model_name", "renamed")).unwrap();
-    assert_eq!(weighbridge::open(&path).unwrap().text("model_name"), Some("renamed"));
+    container.set_text("model_name", "renamed");
+    let plan = format_of("embd").plan(&container, &Options::default()).unwrap();
+    plan.write(again(), &mut Progress::none()).unwrap();
+    assert_eq!(open(&path).unwrap().text("model_name"), Some("renamed"));
     assert_eq!(snapshot(folder.path()).len(), 1);
 }
 
@@ -131,7 +136,7 @@ fn a_stopped_write_leaves_nothing() {
 fn a_folder_is_written_whole_or_not_at_all() {
     let files = samples::model_directory().unwrap();
     let count = files.len();
-    let mut input = weighbridge::Input::in_memory("tiny", Vec::new(), files);
+    let mut input = weighbridge_format::Input::in_memory("tiny", Vec::new(), files);
     input.is_folder = true;
     let container = Formats::builtin().open(&input, &Options::default()).unwrap();
     let plan = format_of("hf").plan(&container, &Options::default()).unwrap();
@@ -142,7 +147,7 @@ fn a_folder_is_written_whole_or_not_at_all() {
         let result = sink::write(&plan, &target, &files, &mut Progress::none());
         if !files.failed() {
             result.unwrap();
-            assert_eq!(weighbridge::open(&target).unwrap().tensors.len(), container.tensors.len());
+            assert_eq!(open(&target).unwrap().tensors.len(), container.tensors.len());
             assert!(operation > 2 * u64::try_from(count).unwrap(), "{operation}");
             break;
         }

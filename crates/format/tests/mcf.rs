@@ -3,17 +3,15 @@
 
 mod common;
 
-use common::{convert, format_of, quantize_file};
+use common::{format_of, open};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use weighbridge::codec::DType;
-use weighbridge::model::{Attachment, Scaled, Scaling, Subject};
-use weighbridge::quantize::{Method, QuantizeSettings};
-use weighbridge::sink::to_memory;
-use weighbridge::{
-    Container, Edit, Encoding, Error, Formats, Input, Options, Output, Progress, Tensor, View,
-    open, samples,
+use weighbridge_codec::DType;
+use weighbridge_format::model::{Attachment, Scaled, Scaling, Subject};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::{
+    Container, Encoding, Error, Formats, Input, Options, Output, Progress, Tensor, View, samples,
 };
 use weighbridge_testkit::stored;
 
@@ -53,8 +51,10 @@ fn put(folder: &Path, files: &[(String, Vec<u8>)]) {
     }
 }
 
+/// From file to file, without a loss.
 fn step(from: &Path, to: &Path, format: &str) {
-    convert(from, to, Some(format), &Edit::new()).unwrap();
+    let plan = format_of(format).plan(&open(from).unwrap(), &Options::default()).unwrap();
+    plan.write(Output::new(to).overwrite(true), &mut Progress::none()).unwrap();
 }
 
 /// Packs a directory into MCF, and through safetensors too, and unpacks it again.
@@ -246,60 +246,18 @@ fn edited_values_are_not_made_codes_again() {
     for tensor in &mut carried.tensors {
         let doubled: Vec<u8> =
             tensor.values_f32(0, 120).iter().flat_map(|v| (2.0 * v).to_le_bytes()).collect();
-        tensor.data = weighbridge::model::Data::Stored(View::owned(doubled), Default::default());
+        tensor.data =
+            weighbridge_format::model::Data::Stored(View::owned(doubled), Default::default());
     }
     let plan = format_of("mcf").plan(&carried, &Options::default()).unwrap();
     let refused = to_memory(&plan).unwrap_err().to_string();
     assert!(refused.contains("is not a code of its recorded scale"), "{refused}");
 }
 
-/// The same bytes as matrices of two shapes: plain values may share them, codes may not.
-#[test]
-fn other_shapes_have_other_codes() {
-    let data = View::owned((0..40).flat_map(|i| (i as f32).to_le_bytes()).collect());
-    let plain = Encoding::Plain(DType::F32);
-    let tensors = vec![
-        stored("a", plain.clone(), vec![1, 40], data.clone()),
-        stored("b", plain, vec![2, 20], data),
-    ];
-    let container = Container { tensors, ..Container::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("x.mcf"), folder.path().join("q.mcf"));
-    std::fs::write(&input, bytes(&container, "mcf", &Options::default())).unwrap();
-    let settings = QuantizeSettings::new(Method::from_name("q8").unwrap());
-    quantize_file(&input, &output, &settings).unwrap();
-    assert_eq!(rules(std::fs::read(&output).unwrap()), [""; 0]);
-    let file = open(&output).unwrap();
-    for tensor in &file.tensors {
-        let values = tensor.values_f32(0, 40);
-        let off = values.iter().zip(0..).map(|(v, i)| (v - i as f32).abs());
-        assert!(off.fold(0.0, f32::max) < 0.2, "{}", tensor.name);
-    }
-}
-
-/// Facts about a tensor go where the tensor goes.
-#[test]
-fn facts_follow_a_tensor_that_is_renamed() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, output) = (folder.path().join("x.mcf"), folder.path().join("y.mcf"));
-    let mut container = Container { format: "mcf", ..Container::default() };
-    container.tensors = vec![
-        tensor("raw", Encoding::Plain(DType::U4), &[4], vec![0x21, 0x43]),
-        tensor("whole", Encoding::Plain(DType::I8), &[2], vec![1, 2]),
-    ];
-    container.tensors[0].dialect.mark("unscaled");
-    std::fs::write(&input, bytes(&container, "mcf", &Options::default())).unwrap();
-    let swap = Edit::new().rename("raw", "x").rename("whole", "raw").rename("x", "whole");
-    convert(&input, &output, None, &swap).unwrap();
-    let file = open(&output).unwrap();
-    let kind = |name: &str| file.tensor(name).unwrap().encoding.name().into_owned();
-    assert_eq!((kind("raw"), kind("whole")), ("i8".to_owned(), "u4".to_owned()));
-}
-
 /// Fields of ModelInfo and entries of the same key both arrive.
 #[test]
 fn entries_beside_fields_are_kept() {
-    use weighbridge::model::Value;
+    use weighbridge_format::model::Value;
     let mut container = samples::tiny_model();
     container.set_text("entry:vocab_size", "another");
     container.metadata.push(("entry:model_name".into(), Value::Number(DType::U32, 7)));

@@ -5,9 +5,9 @@ mod common;
 use common::format_of;
 use serde_json::json;
 use std::collections::BTreeSet;
-use weighbridge::sink::to_memory;
-use weighbridge::wire::What;
-use weighbridge::{Error, Formats, Options, samples};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::wire::What;
+use weighbridge_format::{Error, Formats, Options, samples};
 use weighbridge_testkit::{
     Fixture, bit_flips, boundary_integers, embd_with_shifted_data, fixtures, structural_bytes,
     truncations,

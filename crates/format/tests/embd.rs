@@ -3,8 +3,8 @@
 mod common;
 
 use common::format_of;
-use weighbridge::sink::to_memory;
-use weighbridge::{Findings, Formats, Input, Options, samples};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::{Findings, Formats, Input, Options, samples};
 use weighbridge_testkit::embd_with_shifted_data;
 
 fn file(options: &Options) -> Vec<u8> {

@@ -7,7 +7,7 @@ use common::format_of;
 use peak_alloc::PeakAlloc;
 use rayon::prelude::*;
 use std::sync::Mutex;
-use weighbridge::{Error, Formats, Options};
+use weighbridge_format::{Error, Formats, Options};
 use weighbridge_testkit::{
     Fixture, bit_flips, boundary_integers, fixtures, structural_bytes, truncations,
 };

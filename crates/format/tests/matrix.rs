@@ -3,9 +3,9 @@
 mod common;
 
 use common::format_of;
-use weighbridge::model::{Keeps, NORMS, Subject, Value, WordMatrix};
-use weighbridge::wire::Findings;
-use weighbridge::{Container, Error, Format, Formats, Options};
+use weighbridge_format::model::{Keeps, NORMS, Subject, Value, WordMatrix};
+use weighbridge_format::wire::Findings;
+use weighbridge_format::{Container, Error, Format, Formats, Options};
 use weighbridge_testkit::{Fixture, fixtures, same_values};
 
 fn open(fixture: &Fixture) -> Container {
@@ -142,7 +142,7 @@ fn json(value: &Value) -> String {
 fn check_report(
     source: &Container,
     target: &Container,
-    report: &weighbridge::model::Report,
+    report: &weighbridge_format::model::Report,
     format: &Format,
     about: &str,
 ) {
@@ -197,7 +197,7 @@ fn check_report(
         assert_ne!(whole, lost(&format!("size variable {name} := {value}")), "{about}: {name}");
     }
     if let Some(v) = &source.vocabulary {
-        let same = |w: &weighbridge::Vocabulary| {
+        let same = |w: &weighbridge_format::Vocabulary| {
             // Where special tokens have no place of their own, their texts give them away.
             let mut by_text = w.clone();
             by_text.find_special();
@@ -222,7 +222,7 @@ fn check_report(
         );
     }
     if let Some(r) = &source.records {
-        let texts = |r: &weighbridge::model::Records| {
+        let texts = |r: &weighbridge_format::model::Records| {
             r.items().iter().map(|i| (*i).to_owned()).collect::<Vec<_>>()
         };
         // Records that only say the word became the vocabulary.

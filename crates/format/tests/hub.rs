@@ -3,10 +3,10 @@
 mod common;
 
 use common::format_of;
-use weighbridge::codec::DType;
-use weighbridge::model::{Attachment, Value};
-use weighbridge::sink::to_memory;
-use weighbridge::{
+use weighbridge_codec::DType;
+use weighbridge_format::model::{Attachment, Value};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::{
     Container, Encoding, Formats, Input, Options, Tensor, View, Vocabulary, samples,
 };
 use weighbridge_testkit::stored;

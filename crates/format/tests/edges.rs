@@ -4,10 +4,10 @@ mod common;
 
 use common::format_of;
 use std::sync::Arc;
-use weighbridge::codec::DType;
-use weighbridge::model::{Scaled, Scaling};
-use weighbridge::sink::to_memory;
-use weighbridge::{Container, Encoding, Error, Formats, Input, Options, View, samples};
+use weighbridge_codec::DType;
+use weighbridge_format::model::{Scaled, Scaling};
+use weighbridge_format::sink::to_memory;
+use weighbridge_format::{Container, Encoding, Error, Formats, Input, Options, View, samples};
 use weighbridge_testkit::stored;
 
 fn bytes(container: &Container, format: &str, options: &Options) -> Vec<u8> {
