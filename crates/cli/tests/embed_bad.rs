@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use weighbridge_testkit::data::skip_on_this_machine;
 
 fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
@@ -242,12 +243,21 @@ fn a_full_disk_leaves_a_journal_and_no_file() {
         std::fs::remove_file(at.join("out.npy")).unwrap();
         assert_eq!(names(at), ["in.txt", "whole.npy"]);
     }
-    if Path::new("/dev/full").exists() {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let output = program(at, &["--input", "in.txt"]).stdout(full).output().unwrap();
-        assert_eq!(output.status.code(), Some(4), "{}", err(&output));
-        assert!(err(&output).contains("standard output"), "{}", err(&output));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_standard_output_is_said() {
+    if !Path::new("/dev/full").exists() {
+        return skip_on_this_machine("no /dev/full");
     }
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("in.txt"), many_lines(2000)).unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = program(at, &["--input", "in.txt"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", err(&output));
+    assert!(err(&output).contains("standard output"), "{}", err(&output));
 }
 
 #[test]

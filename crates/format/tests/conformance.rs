@@ -7,7 +7,8 @@ use common::{assert_clean, findings, format_of, open};
 use std::path::{Path, PathBuf};
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Formats, Options};
-use weighbridge_testkit::{conformance, values};
+use weighbridge_testkit::data::conformance;
+use weighbridge_testkit::values;
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut list: Vec<_> = std::fs::read_dir(folder)

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use weighbridge_format::model::{MATRIX, NORMS};
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Encoding, Formats, Input, Options};
-use weighbridge_testkit::{conformance, values};
+use weighbridge_testkit::data::conformance;
+use weighbridge_testkit::values;
 
 fn folder() -> Option<PathBuf> {
     conformance("finalfusion")

@@ -9,7 +9,7 @@ use weighbridge::codec::block::BlockEncoder;
 use weighbridge::quantize::{Method, QuantizeReport, QuantizeSettings};
 use weighbridge::sink::to_memory;
 use weighbridge::{Embeddings, Progress, open, quantize};
-use weighbridge_testkit::conformance;
+use weighbridge_testkit::data::conformance;
 
 /// The reference tool's quantized files, byte for byte; what is chosen here is closer.
 #[test]
