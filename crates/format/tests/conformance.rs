@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Formats, Options};
 use weighbridge_testkit::data::conformance;
-use weighbridge_testkit::values;
+use weighbridge_testkit::{assert_snapshot, values};
 
+/// The files of a kind in a folder; which these are is in a file beside the tests.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut list: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -17,6 +18,8 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
         .filter(|p| p.extension().is_some_and(|e| e == extension))
         .collect();
     list.sort();
+    let names = list.iter().map(|p| p.file_name().unwrap().to_string_lossy());
+    assert_snapshot(env!("CARGO_MANIFEST_DIR"), &format!("conformance_{extension}"), names);
     list
 }
 
@@ -58,7 +61,6 @@ fn assert_survives(path: &Path) {
 fn embd() {
     let Some(folder) = conformance("embd") else { return };
     let list = files(&folder, "weights");
-    assert_eq!(list.len(), 5);
     let facts: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
     for path in list {
@@ -112,7 +114,6 @@ fn oinf_with_every_type() {
 fn oinf_version_2() {
     let Some(folder) = conformance("oinf/v2") else { return };
     let list = files(&folder, "oinf");
-    assert_eq!(list.len(), 12);
     let mut quantized = 0;
     for path in list {
         assert_clean(&path);
@@ -150,7 +151,6 @@ fn i8bin() {
 fn mcf() {
     let Some(folder) = conformance("mcf") else { return };
     let list = files(&folder, "mcf");
-    assert_eq!(list.len(), 7);
     for path in list {
         assert_clean(&path);
         assert_holds(&open(&path).unwrap(), &path.with_extension("expected.safetensors"));

@@ -9,7 +9,7 @@ use weighbridge_format::model::{MATRIX, NORMS};
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Encoding, Formats, Input, Options};
 use weighbridge_testkit::data::conformance;
-use weighbridge_testkit::values;
+use weighbridge_testkit::{assert_snapshot, values};
 
 fn folder() -> Option<PathBuf> {
     conformance("finalfusion")
@@ -39,20 +39,27 @@ fn assert_same_bytes(path: &Path) {
     }
 }
 
-/// Every file that is called `.fifu`, without a finding.
+/// Every file of embeddings is sound, and those of finalfusion are without a finding. Which these are
+/// is in a file beside the tests.
 #[test]
-fn finalfusion_files_are_sound_and_come_back() {
+fn files_are_sound_and_come_back() {
     let Some(folder) = folder() else { return };
-    let mut visited = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "fifu") {
+    let entries = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    let is_ours =
+        |path: &PathBuf| path.extension().is_some_and(|e| e != "json" && e != "safetensors");
+    let mut list: Vec<_> = entries.filter(is_ours).collect();
+    list.sort();
+    let mut visited = Vec::new();
+    for path in list {
+        let (format, findings) = (open(&path).unwrap().format, findings(&path));
+        assert!(!findings.has_errors(), "{}: {:?}", path.display(), findings.list());
+        if format == "finalfusion" {
             assert_clean(&path);
-            assert_same_bytes(&path);
-            visited += 1;
         }
+        assert_same_bytes(&path);
+        visited.push(format!("{} {format}", path.file_name().unwrap().to_string_lossy()));
     }
-    assert_eq!(visited, 5);
+    assert_snapshot(env!("CARGO_MANIFEST_DIR"), "conformance_words", visited);
 }
 
 #[test]

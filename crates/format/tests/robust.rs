@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::sync::Mutex;
 use weighbridge_format::{Error, Formats, Options};
 use weighbridge_testkit::{
-    Fixture, bit_flips, boundary_integers, fixtures, structural_bytes, truncations,
+    Fixture, assert_snapshot, bit_flips, boundary_integers, fixtures, structural_bytes, truncations,
 };
 
 #[global_allocator]
@@ -54,22 +54,26 @@ fn run(mutants: Mutants, with: impl Fn(Vec<u8>) -> Fixture) -> (u64, Vec<usize>)
     (count, sound)
 }
 
-/// Runs a sweep over the main file and the files beside it; says how many mutants there were and
-/// which of those of the main file were called sound.
-fn sweep(make: impl for<'a> Fn(&Fixture, &'a [u8], bool) -> Mutants<'a>) -> (u64, Vec<String>) {
+/// Runs a sweep over the main file and the files beside it. How many mutants there are of each
+/// fixture is in a file; which of those of the main file were called sound is returned.
+fn sweep(
+    name: &str,
+    make: impl for<'a> Fn(&Fixture, &'a [u8], bool) -> Mutants<'a>,
+) -> Vec<String> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
-    let (mut total, mut all_sound) = (0, Vec::new());
+    let (mut counts, mut all_sound) = (Vec::new(), Vec::new());
     for fixture in fixtures() {
         let mutants = make(&fixture, &fixture.main, true);
-        let (count, sound) = run(mutants, |m| fixture.with_main(m));
-        let name = |size: &usize| format!("{} {} ({size} bytes)", fixture.format, fixture.content);
-        all_sound.extend(sound.iter().map(name));
-        total += count;
+        let (mut count, sound) = run(mutants, |m| fixture.with_main(m));
+        let about = format!("{} {}", fixture.format, fixture.content);
+        all_sound.extend(sound.iter().map(|size| format!("{about} ({size} bytes)")));
         for (i, (_, bytes)) in fixture.beside.iter().enumerate() {
-            total += run(make(&fixture, bytes, false), |m| fixture.with_beside(i, m)).0;
+            count += run(make(&fixture, bytes, false), |m| fixture.with_beside(i, m)).0;
         }
+        counts.push(format!("{about}: {count}"));
     }
-    (total, all_sound)
+    assert_snapshot(env!("CARGO_MANIFEST_DIR"), name, counts);
+    all_sound
 }
 
 /// The places to damage: structure in the main file, everything in small files beside it.
@@ -79,40 +83,36 @@ fn places(fixture: &Fixture, bytes: &[u8], main: bool) -> Vec<usize> {
 
 #[test]
 fn every_truncation_is_found() {
-    let (count, sound) = sweep(|fixture, bytes, main| {
+    let sound = sweep("truncations", |fixture, bytes, main| {
         let step = if main { 1 } else { bytes.len() / 200 + 1 };
         // Nothing tells a file that ends behind a line from a whole one, where no count is kept.
         let open_ended = main && format_of(fixture.format).info().open_ended;
         let found = move |cut: &Vec<u8>| !(open_ended && cut.ends_with(b"\n"));
         Box::new(truncations(bytes).step_by(step).filter(found))
     });
-    assert!(count > 20_000, "{count}");
     assert_eq!(sound, Vec::<String>::new());
 }
 
 #[test]
 fn every_structural_bit_flip_is_survived() {
-    let (count, _) = sweep(|f, bytes, main| Box::new(bit_flips(bytes, places(f, bytes, main))));
-    assert!(count > 100_000, "{count}");
+    sweep("bit_flips", |f, bytes, main| Box::new(bit_flips(bytes, places(f, bytes, main))));
 }
 
 #[test]
 fn boundary_integers_everywhere_are_survived() {
-    let (count, _) = sweep(|f, bytes, main| {
+    sweep("boundary_integers", |f, bytes, main| {
         let at = places(f, bytes, main);
         Box::new(boundary_integers(bytes, at))
     });
-    assert!(count > 100_000, "{count}");
 }
 
 #[test]
 fn trailing_bytes_are_found() {
-    let (count, sound) = sweep(|_, bytes, main| {
+    let sound = sweep("trailing_bytes", |_, bytes, main| {
         let tails = [&[0][..], &[0; 8], &[1; 64], b"}"];
         let wanted = main && !bytes.is_empty();
         Box::new(tails.into_iter().filter(move |_| wanted).map(move |tail| [bytes, tail].concat()))
     });
-    assert!(count > 40, "{count}");
     assert_eq!(sound, Vec::<String>::new());
 }
 

@@ -36,6 +36,11 @@ impl Fixture {
         input
     }
 
+    /// How many files it has; a folder has only those beside the main one.
+    pub fn files(&self) -> usize {
+        self.beside.len() + usize::from(!self.is_folder)
+    }
+
     /// With another main file.
     pub fn with_main(&self, main: Vec<u8>) -> Fixture {
         Fixture { main, ..self.clone() }
