@@ -1,21 +1,11 @@
 //! The program as a user meets it: exit codes, JSON, errors, refusals.
 
+mod common;
+
+use common::{err, out, run};
 use serde_json::Value as Json;
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let program = env!("CARGO_BIN_EXE_weighbridge");
-    Command::new(program).args(arguments).current_dir(folder).output().expect("the program starts")
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use std::process::Command;
 
 /// A folder in which `quickstart` was run.
 fn samples() -> tempfile::TempDir {

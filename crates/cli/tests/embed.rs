@@ -1,47 +1,14 @@
 //! `embed`, `compare` and `tokenize` as a user meets them.
 
+mod common;
+
+use common::{err, fed, folder_with_model as samples, out, run};
 use serde_json::{Value as Json, json};
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
 use weighbridge::Encoder;
 use weighbridge::encoder::{Pooling, Settings};
 
-fn program(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    program(folder, arguments).output().expect("the program starts")
-}
-
-fn fed(folder: &Path, arguments: &[&str], text: &str) -> Output {
-    let mut command = program(folder, arguments);
-    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = pipes.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn lines(text: &str) -> Vec<Json> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
-/// A folder with a small model in `model`.
-fn samples() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
-    folder
 }
 
 const TEXTS: [&str; 4] = ["a full truck", "the lorry is empty", "king and queen", "東京 é"];
@@ -69,8 +36,8 @@ fn texts_are_printed_with_their_vectors() {
     assert!(output.status.success(), "{}", err(&output));
     let given = lines(&out(&output));
     let piped = ["embed", "--model", "model", "--to", "jsonl", "-i", "-", "-o", "-"];
-    let piped = fed(at, &piped, &TEXTS.join("\n"));
-    let named = fed(at, &["embed", "-m", "model", "-i", "-", "--batch", "3"], &TEXTS.join("\r\n"));
+    let piped = fed(at, &piped, TEXTS.join("\n"));
+    let named = fed(at, &["embed", "-m", "model", "-i", "-", "--batch", "3"], TEXTS.join("\r\n"));
     assert_eq!(out(&piped), out(&output));
     for lines in [given, lines(&out(&named))] {
         assert_eq!(lines.len(), 4);

@@ -1,5 +1,8 @@
 //! `embed` with bad input, bad luck, and going on after it.
 
+mod common;
+
+use common::{err, folder_with_model as samples, out};
 use serde_json::Value as Json;
 use std::io::Write;
 use std::path::Path;
@@ -8,29 +11,11 @@ use std::time::{Duration, Instant};
 use weighbridge_testkit::data::skip_on_this_machine;
 
 fn program(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
-    command.args(["embed", "--model", "model"]).args(arguments);
-    command.current_dir(folder).stdin(Stdio::null());
-    command
+    common::program(folder, &[&["embed", "--model", "model"], arguments].concat())
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     program(folder, arguments).output().expect("the program starts")
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// A folder with a small model in `model`.
-fn samples() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
-    folder
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -1,24 +1,14 @@
 //! `embed` with models that can't be used, and files that are not its own.
 
+mod common;
+
+use common::{err, folder_with_model as samples, run};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn embed(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
-    command.args(["embed", "--model", "model"]).args(arguments).current_dir(folder);
-    command.output().expect("the program starts")
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// A folder with a small model in `model`.
-fn samples() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
-    folder
+    run(folder, &[&["embed", "--model", "model"], arguments].concat())
 }
 
 /// Changes one of the model's files.

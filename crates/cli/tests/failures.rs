@@ -1,14 +1,14 @@
 //! Failures with `--json`: one object on standard output, its members, and the exit code.
 
+mod common;
+
+use common::{err, out};
 use serde_json::{Value as Json, json};
 use std::path::Path;
-use std::process::Command;
 
 fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let program = env!("CARGO_BIN_EXE_weighbridge");
-    let output = Command::new(program).args(arguments).current_dir(folder).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    let output = common::run(folder, arguments);
+    (output.status.code(), out(&output), err(&output))
 }
 
 fn samples() -> tempfile::TempDir {

@@ -2,6 +2,9 @@
 
 #![cfg(unix)]
 
+mod common;
+
+use common::{err, out};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -78,14 +81,6 @@ done"
             ),
         );
     }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

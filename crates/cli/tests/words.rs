@@ -1,40 +1,12 @@
 //! The verbs for words and metadata as a user meets them.
 
+mod common;
+
+use common::{err, fed, out, program, run};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn program(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    program(folder, arguments).output().expect("the program starts")
-}
-
-/// With a text on standard input.
-fn fed(folder: &Path, arguments: &[&str], text: impl Into<Vec<u8>>) -> Output {
-    let mut command = program(folder, arguments);
-    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = pipes.spawn().unwrap();
-    let (mut stdin, text) = (child.stdin.take().unwrap(), text.into());
-    let writer = std::thread::spawn(move || stdin.write_all(&text));
-    let output = child.wait_with_output().unwrap();
-    // The program may have stopped before it had read everything.
-    let _ = writer.join().unwrap();
-    output
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use std::process::{Output, Stdio};
 
 fn lines(output: &Output) -> Vec<Json> {
     out(output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()

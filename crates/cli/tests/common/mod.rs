@@ -1,0 +1,46 @@
+//! What the tests of the program share: starting it, and what it said.
+
+#![allow(dead_code, reason = "each test program uses some of it")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The program in a folder, with nothing on standard input.
+pub(crate) fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
+    program(folder, arguments).output().expect("the program starts")
+}
+
+/// With a text on standard input.
+pub(crate) fn fed(folder: &Path, arguments: &[&str], text: impl Into<Vec<u8>>) -> Output {
+    let mut command = program(folder, arguments);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    let (mut stdin, text) = (child.stdin.take().unwrap(), text.into());
+    let writer = std::thread::spawn(move || stdin.write_all(&text));
+    let output = child.wait_with_output().unwrap();
+    // The program may have stopped before it had read everything.
+    let _ = writer.join().unwrap();
+    output
+}
+
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder with a small model in `model`.
+pub(crate) fn folder_with_model() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
+    folder
+}
