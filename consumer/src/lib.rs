@@ -9,7 +9,7 @@
 
 use weighbridge::codec::DType;
 use weighbridge::formats::Stop;
-use weighbridge::model::{FilePlan, Holds, Piece, Report, fit};
+use weighbridge::plan::{FilePlan, Holds, Piece, Report, fit};
 use weighbridge::wire::{Rule, Severity};
 use weighbridge::{Container, Error, Findings, Format, FormatInfo, Input, Options, Plan, Tensor};
 
@@ -38,7 +38,8 @@ pub static TOY: Format = {
 };
 
 fn read(input: &Input, _: &Options, _: &mut Findings) -> Result<Container, Stop> {
-    let text = String::from_utf8_lossy(input.source.bytes());
+    let bytes = input.source.bytes(0..input.source.len())?;
+    let text = String::from_utf8_lossy(&bytes);
     let mut builder = Container::builder();
     let mut start = INFO.magic.len() as u64;
     for line in text.lines().skip(1) {
@@ -63,14 +64,14 @@ fn lay_out(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan
     let mut file = FilePlan::default();
     file.push(Piece::Bytes(info.magic.to_vec()));
     for placement in fit(container, &info.holds, &mut report)? {
-        file.push(Piece::Bytes(line(&container.tensors[placement.tensor]).into_bytes()));
+        file.push(Piece::Bytes(line(&container.tensors[placement.tensor])?.into_bytes()));
     }
     Ok(Plan::single(file, report))
 }
 
-fn line(tensor: &Tensor) -> String {
+fn line(tensor: &Tensor) -> Result<String, Error> {
     let shape: Vec<_> = tensor.shape.iter().map(u64::to_string).collect();
     let count = usize::try_from(tensor.count()).unwrap_or(0);
-    let values = tensor.values_f32(0, count).into_iter().map(|v| format!(" {v}"));
-    format!("{} {}{}\n", tensor.name, shape.join("x"), values.collect::<String>())
+    let values = tensor.values_f32(0, count)?.into_iter().map(|v| format!(" {v}"));
+    Ok(format!("{} {}{}\n", tensor.name, shape.join("x"), values.collect::<String>()))
 }

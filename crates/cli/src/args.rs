@@ -15,6 +15,7 @@ use clap::{
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
+use weighbridge::source::Access;
 use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
 
 #[derive(Debug, Parser)]
@@ -25,6 +26,10 @@ use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
     max_term_width = 100
 )]
 pub(crate) struct Cli {
+    /// Read files piece by piece instead of mapping them into memory: slower, but a file that is
+    /// cut or rewritten meanwhile is an error
+    #[arg(long, global = true)]
+    pub no_mmap: bool,
     #[command(subcommand)]
     pub command: Verb,
 }
@@ -288,6 +293,8 @@ pub(crate) struct Invocation {
     pub options: Options,
     /// Failures are printed as JSON too.
     pub json: bool,
+    /// How files are reached.
+    pub access: Access,
 }
 
 /// Parses a command line, the program's name first.
@@ -297,7 +304,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Invocation, clap::Error> {
     let verb = matches.subcommand().map(|(_, matches)| matches);
     let options = verb.map(given_options).unwrap_or_default();
     let json = verb.is_some_and(|m| m.try_get_one::<bool>("json").is_ok_and(|v| v == Some(&true)));
-    Ok(Invocation { verb: cli.command, options, json })
+    let access = if cli.no_mmap { Access::Reads } else { Access::Mapped };
+    Ok(Invocation { verb: cli.command, options, json, access })
 }
 
 fn given_options(matches: &ArgMatches) -> Options {

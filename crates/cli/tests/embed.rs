@@ -119,7 +119,7 @@ fn every_format_holds_the_vectors() {
         let opened = weighbridge::open(at.join(&path)).unwrap();
         let tolerance = if name == "v.i8bin" { 0.01 } else { 1e-6 };
         let matrix = opened.word_matrix().unwrap();
-        let values = matrix.original().values_f32(0, expected.len());
+        let values = matrix.original().unwrap().values_f32(0, expected.len()).unwrap();
         assert!(far_apart(&values, &expected) < tolerance, "{name}");
         if of_rows {
             let records = opened.records.as_ref().unwrap();

@@ -36,7 +36,7 @@ fn odd_texts_have_vectors() {
     assert!(output.status.success(), "{}", err(&output));
     let rows = weighbridge::open(at.join("odd.npy")).unwrap();
     assert_eq!(rows.tensors[0].shape, [7, 32]);
-    assert!(rows.tensors[0].values_f32(0, 7 * 32).iter().all(|v| v.is_finite()));
+    assert!(rows.tensors[0].values_f32(0, 7 * 32).unwrap().iter().all(|v| v.is_finite()));
     // No texts are no vectors.
     std::fs::write(at.join("none.txt"), "").unwrap();
     let output = run(at, &["--input", "none.txt"]);

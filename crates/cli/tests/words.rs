@@ -42,7 +42,7 @@ fn vectors_are_looked_up() {
     for (line, word) in out(&found).lines().zip(["truck", "new york", "bicycles"]) {
         let numbers = line.strip_prefix(word).expect("the word comes first").split_whitespace();
         let values: Vec<f32> = numbers.map(|n| n.parse().unwrap()).collect();
-        assert_eq!(values, *embeddings.lookup(word).unwrap().vector, "{word}");
+        assert_eq!(values, *embeddings.lookup(word).unwrap().unwrap().vector, "{word}");
     }
     assert!(err(&found).contains("\"bicycles\" is not among the words"), "{}", err(&found));
     assert!(!err(&found).contains("truck"));

@@ -9,6 +9,7 @@
 //! * [`block`]: block quantization, the methods of MCF.
 //! * [`dot`]: products of rows of floats with vectors.
 //! * [`integer`]: whole tensors as integers with one scale.
+//! * [`parallel`]: loops on all cores, where there are threads.
 //! * [`product`]: product quantization, the codes of word embeddings.
 
 #![warn(missing_docs)]
@@ -23,6 +24,7 @@ mod dtype;
 pub mod element;
 pub mod integer;
 pub mod minifloat;
+pub mod parallel;
 #[allow(unsafe_code)]
 pub mod product;
 #[allow(unsafe_code)]

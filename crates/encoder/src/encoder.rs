@@ -3,14 +3,17 @@
 mod observe;
 
 use crate::bert::{Bert, Config, Scratch};
+use crate::pool::Pool;
 use crate::settings::{Pooling, ResolvedSettings, Settings};
 use crate::tokenizer::Tokenizer;
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::ops::Range;
+#[cfg(feature = "fs")]
 use std::path::Path;
 use std::sync::Mutex;
-use weighbridge_format::{Advice, Container, Error, Formats, Input, Listing, Options};
+use weighbridge_codec::parallel::{self, *};
+use weighbridge_format::{Advice, Container, Error, Listing};
+#[cfg(feature = "fs")]
+use weighbridge_format::{Formats, Input, Options};
 
 /// Tokens that go through the model together: enough that reading the weights costs little, and few
 /// enough that what is between the products stays in the caches.
@@ -19,9 +22,6 @@ const BATCH_TOKENS: usize = 128;
 /// With fewer tokens a thread than this, threads divide up the columns of each product instead of
 /// the texts.
 const FEW_TOKENS: usize = 24;
-
-/// The most threads that can be asked for; more only take memory and time.
-const MOST_THREADS: usize = 1024;
 
 /// Texts that one thread tokenizes at a time.
 const TEXTS_PER_TASK: usize = 32;
@@ -41,8 +41,7 @@ pub struct Encoder {
     model: Bert,
     tokenizer: Tokenizer,
     settings: ResolvedSettings,
-    /// A pool of its own, when a number of threads was asked for.
-    pool: Option<ThreadPool>,
+    pool: Pool,
     /// Memory of earlier batches, to be used again.
     spare: Mutex<Vec<Scratch>>,
 }
@@ -53,6 +52,7 @@ impl Encoder {
     /// # Errors
     ///
     /// When the file can't be read, or is not a model that can be used, see [`Encoder::new`].
+    #[cfg(feature = "fs")]
     pub fn open(path: impl AsRef<Path>) -> Result<Encoder, Error> {
         Encoder::open_with(path, &Settings::default())
     }
@@ -62,6 +62,7 @@ impl Encoder {
     /// # Errors
     ///
     /// When the file can't be read, or model or settings can't be used, see [`Encoder::new`].
+    #[cfg(feature = "fs")]
     pub fn open_with(path: impl AsRef<Path>, settings: &Settings) -> Result<Encoder, Error> {
         let input = Input::open(path.as_ref())?;
         Encoder::new(&Formats::builtin().open(&input, &Options::default())?, settings)
@@ -76,35 +77,15 @@ impl Encoder {
     /// tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
         crate::family::check(container)?;
-        let pool = match settings.threads {
-            None => None,
-            Some(0) => {
-                return Err(Error::refused(
-                    "0 threads can't do anything",
-                    Advice::set("threads", "is at least 1"),
-                ));
-            }
-            Some(n) if n > MOST_THREADS => {
-                let what = format!("{n} threads are too many");
-                return Err(Error::refused(what, format!("at most {MOST_THREADS}")));
-            }
-            Some(n) => {
-                let pool = ThreadPoolBuilder::new().num_threads(n).build();
-                Some(pool.map_err(|e| Error::refused(format!("{n} threads: {e}"), ""))?)
-            }
-        };
-        let load = || {
+        let pool = Pool::new(settings.threads)?;
+        let (model, tokenizer) = pool.install(|| {
             // The weights take longest; the words are read beside them.
-            let (model, tokenizer) = rayon::join(
+            let (model, tokenizer) = parallel::join(
                 || Bert::load(container, settings.precision),
                 || Tokenizer::of(container),
             );
             Ok::<_, Error>((model?, tokenizer?))
-        };
-        let (model, tokenizer) = match &pool {
-            Some(pool) => pool.install(load),
-            None => load(),
-        }?;
+        })?;
         let Config { hidden, positions, vocabulary_size, .. } = model.config;
         if tokenizer.len() > vocabulary_size {
             let what = format!(
@@ -156,14 +137,10 @@ impl Encoder {
     ///
     /// When the operating system can't start a thread.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
-        let run = || {
+        let vectors = self.pool.install(|| {
             let (ids, ranges) = self.tokenize(texts);
             self.embed_tokens(&ids, &ranges)
-        };
-        let vectors = match &self.pool {
-            Some(pool) => pool.install(run),
-            None => run(),
-        };
+        })?;
         match vectors.iter().position(|v| !v.is_finite()) {
             None => Ok(vectors),
             Some(at) => Err(Error::refused(
@@ -204,10 +181,10 @@ impl Encoder {
         (ids, ranges)
     }
 
-    fn embed_tokens(&self, ids: &[u32], texts: &[Range<usize>]) -> Vec<f32> {
+    fn embed_tokens(&self, ids: &[u32], texts: &[Range<usize>]) -> Result<Vec<f32>, Error> {
         let dimensions = self.dimensions();
         let mut vectors = vec![0.0; texts.len() * dimensions];
-        let threads = rayon::current_num_threads();
+        let threads = parallel::current_num_threads();
         let batches = batches(ids.len(), texts, threads);
         // With too few batches for all threads, these divide up the work inside each.
         let team = if batches.len() < threads { self.model.team_size(threads) } else { 1 };
@@ -220,16 +197,17 @@ impl Encoder {
         }
         let run = |(texts, vectors): (&[Range<usize>], &mut [f32])| {
             let mut scratches = self.scratches(team);
-            self.embed_batch(ids, texts, &mut scratches, vectors);
+            self.embed_batch(ids, texts, &mut scratches, vectors)?;
             if let Ok(mut spare) = self.spare.lock() {
                 spare.append(&mut scratches);
             }
+            Ok(())
         };
         match team {
-            1 => work.into_par_iter().for_each(run),
-            _ => work.into_iter().for_each(run),
+            1 => work.into_par_iter().map(run).collect::<Result<(), Error>>()?,
+            _ => work.into_iter().try_for_each(run)?,
         }
-        vectors
+        Ok(vectors)
     }
 
     /// Memory for `count` threads: that of earlier batches where there is some.
@@ -252,11 +230,11 @@ impl Encoder {
         texts: &[Range<usize>],
         scratches: &mut [Scratch],
         vectors: &mut [f32],
-    ) {
-        let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return };
+    ) -> Result<(), Error> {
+        let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return Ok(()) };
         let ranges: Vec<_> =
             texts.iter().map(|t| t.start - first.start..t.end - first.start).collect();
-        self.model.run(&ids[first.start..last.end], &ranges, scratches, None);
+        self.model.run(&ids[first.start..last.end], &ranges, scratches, None)?;
         let hidden = self.model.config.hidden;
         for (range, vector) in ranges.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
             let rows = &scratches[0].hidden[range.start * hidden..range.end * hidden];
@@ -267,6 +245,7 @@ impl Encoder {
                 vector.iter_mut().for_each(|x| *x *= by);
             }
         }
+        Ok(())
     }
 }
 

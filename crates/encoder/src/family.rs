@@ -9,7 +9,7 @@ const MODULES: [&str; 3] = ["Transformer", "Pooling", "Normalize"];
 /// Refuses models that would give wrong vectors. Files without such descriptions are known by their
 /// tensors alone.
 pub(crate) fn check(container: &Container) -> Result<(), Error> {
-    let config = json(container, "config.json");
+    let config = json(container, "config.json")?;
     let kind = config["model_type"].as_str().or_else(|| container.text("arch"));
     if let Some(kind) = kind.filter(|kind| *kind != "bert") {
         let name = config["architectures"][0].as_str().unwrap_or(kind);
@@ -25,7 +25,7 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
         let name = format!("position embeddings {places}");
         return Err(Error::unsupported(name, what, "only absolute ones, as in BERT"));
     }
-    for module in json(container, "modules.json").as_array().into_iter().flatten() {
+    for module in json(container, "modules.json")?.as_array().into_iter().flatten() {
         let name = module["type"].as_str().unwrap_or("?").rsplit('.').next().unwrap_or("?");
         if !MODULES.contains(&name) {
             return Err(Error::unsupported(
@@ -38,8 +38,9 @@ pub(crate) fn check(container: &Container) -> Result<(), Error> {
     Ok(())
 }
 
-/// A file that travels with the model; null when there is none that can be read.
-fn json(container: &Container, name: &str) -> Json {
+/// A file that travels with the model; null when there is none that is JSON.
+fn json(container: &Container, name: &str) -> Result<Json, Error> {
     let file = container.attachments.iter().find(|a| a.name == name);
-    file.and_then(|a| serde_json::from_slice(&a.data).ok()).unwrap_or_default()
+    let text = file.map(|a| a.data.load()).transpose()?;
+    Ok(text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
 }

@@ -14,6 +14,7 @@ mod family;
 // Some fields only serve kernels of x86-64.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod kernels;
+mod pool;
 mod settings;
 pub mod tokenizer;
 

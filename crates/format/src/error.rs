@@ -1,7 +1,8 @@
 //! The ways in which opening, converting and writing can fail.
 
 use crate::Advice;
-use crate::model::Loss;
+use crate::plan::Loss;
+use crate::source::FileChanged;
 use crate::wire::Finding;
 use serde::Serialize;
 use std::fmt;
@@ -43,6 +44,11 @@ pub enum Error {
     },
     /// Whoever watched the work stopped it.
     Cancelled,
+    /// A file was cut or rewritten while it was read.
+    Changed {
+        /// The file, or what stands for one.
+        path: PathBuf,
+    },
     /// Reading or writing failed.
     Io {
         /// The file, or what stands for one.
@@ -109,13 +115,15 @@ pub enum ErrorKind {
     Limit,
     /// Whoever watched stopped it.
     Cancelled,
+    /// A file is no longer what it was when it was opened.
+    Changed,
     /// The system failed.
     Io,
 }
 
 impl ErrorKind {
     /// Every kind with its name and the exit code of a program that ends with it.
-    const TABLE: [(ErrorKind, &'static str, u8); 9] = [
+    const TABLE: [(ErrorKind, &'static str, u8); 10] = [
         (ErrorKind::Malformed, "malformed", 3),
         (ErrorKind::Unrecognised, "unrecognised", 3),
         (ErrorKind::Unsupported, "unsupported", 3),
@@ -124,6 +132,7 @@ impl ErrorKind {
         (ErrorKind::Loss, "loss", 2),
         (ErrorKind::Limit, "limit", 5),
         (ErrorKind::Cancelled, "cancelled", 130),
+        (ErrorKind::Changed, "changed", 4),
         (ErrorKind::Io, "io", 4),
     ];
 
@@ -219,6 +228,7 @@ impl Error {
             Error::Loss(_) => ErrorKind::Loss,
             Error::Limit { .. } => ErrorKind::Limit,
             Error::Cancelled => ErrorKind::Cancelled,
+            Error::Changed { .. } => ErrorKind::Changed,
             Error::Io { .. } => ErrorKind::Io,
         }
     }
@@ -232,6 +242,7 @@ impl Error {
             | Error::NotFound(problem)
             | Error::Refused(problem) => problem.advice.clone(),
             Error::Loss(_) => Advice::set("allow-loss", "goes on without it"),
+            Error::Changed { .. } => "run it again when nothing writes to the file".into(),
             Error::Limit { .. } | Error::Cancelled | Error::Io { .. } => Advice::None,
         }
     }
@@ -256,6 +267,7 @@ impl Error {
             }
             Error::Limit { what, most } => format!("{what}: {most} at most"),
             Error::Cancelled => "stopped".to_owned(),
+            Error::Changed { path } => format!("{}: {FileChanged}", path.display()),
             Error::Io { path, source } => format!("{}: {source}", path.display()),
         }
     }
@@ -282,7 +294,9 @@ impl Error {
                 report.file.clone_from(&problem.file);
                 report.field.clone_from(&problem.subject);
             }
-            Error::Io { path, .. } => report.file = path.display().to_string(),
+            Error::Io { path, .. } | Error::Changed { path } => {
+                report.file = path.display().to_string()
+            }
             Error::Limit { most, .. } => report.expected = format!("{most} at most"),
             Error::Loss(losses) => report.losses.clone_from(losses),
             Error::Cancelled => {}
@@ -367,7 +381,7 @@ mod tests {
     #[test]
     fn kinds_have_the_documented_exit_codes() {
         let codes: Vec<_> = ErrorKind::all().map(ErrorKind::exit_code).collect();
-        assert_eq!(codes, [3, 3, 3, 4, 2, 2, 5, 130, 4]);
+        assert_eq!(codes, [3, 3, 3, 4, 2, 2, 5, 130, 4, 4]);
         let missing = Error::io(Path::new("x"), std::io::ErrorKind::NotFound.into());
         assert_eq!((missing.kind(), missing.report().file.as_str()), (ErrorKind::NotFound, "x"));
     }

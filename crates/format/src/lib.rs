@@ -3,6 +3,7 @@
 //! * [`source`]: where bytes come from (mapped or owned), and the files beside a file.
 //! * [`wire`]: bounded reading, rules and findings, the region map.
 //! * [`model`]: what every file becomes, whatever its format was.
+//! * [`plan`]: what of a container fits a format, what is lost, and every byte of the files to write.
 //! * [`formats`]: one folder and one description a format, and [`Formats`], the table of them all.
 //! * [`sink`]: plans are carried out and files replaced atomically.
 //! * [`samples`]: small made-up content, to try things out with.
@@ -25,6 +26,7 @@ mod error;
 pub mod formats;
 pub mod model;
 mod options;
+pub mod plan;
 mod progress;
 pub mod samples;
 pub mod sink;
@@ -34,9 +36,11 @@ pub mod wire;
 pub use advice::{Advice, Listing};
 pub use error::{Error, ErrorKind, ErrorReport, Problem};
 pub use formats::{Format, FormatInfo, Formats, QuantizedContent, Reading};
-pub use model::{Container, Encoding, Plan, Tensor, Vocabulary};
+pub use model::{Container, Encoding, Tensor, Vocabulary};
 pub use options::{OptionSpec, Options};
+pub use plan::Plan;
 pub use progress::{Progress, Stage, Status};
+#[cfg(feature = "fs")]
 pub use sink::Output;
 pub use source::{Input, Source, View};
 pub use wire::{Finding, Findings, Severity};

@@ -1,14 +1,19 @@
 //! Writing is all or nothing, whatever fails.
 
+#![cfg(feature = "fs")]
+
 mod common;
 
+#[path = "common/faults.rs"]
+mod faults;
+
 use common::{format_of, open};
+use faults::FailingFiles;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use weighbridge_format::sink;
 use weighbridge_format::{Error, Formats, Options, Output, Progress, Status, samples};
-use weighbridge_testkit::FailingFiles;
 
 /// Every file in a folder with its content.
 fn snapshot(folder: &Path) -> BTreeMap<String, Vec<u8>> {

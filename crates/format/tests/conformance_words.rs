@@ -70,7 +70,7 @@ fn a_simple_file_holds_what_it_should() {
     let wanted = |name: &str| values(expected.tensor(name).unwrap());
     assert_eq!(values(container.tensor(MATRIX).unwrap()), wanted("unit"));
     assert_eq!(values(container.tensor(NORMS).unwrap()), wanted("norms"));
-    let original = values(&container.word_matrix().unwrap().original());
+    let original = values(&container.word_matrix().unwrap().original().unwrap());
     let pairs = original.iter().zip(wanted("raw"));
     assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() <= 1e-6));
     assert_eq!(container.metadata.len(), 2);
@@ -101,7 +101,7 @@ fn the_same_words_in_other_formats() {
         let bytes = as_format(&container, "finalfusion", &Options::default());
         let made = Input::from_bytes("made.fifu", bytes);
         let made = Formats::builtin().open(&made, &Options::default()).unwrap();
-        let original = values(&made.word_matrix().unwrap().original());
+        let original = values(&made.word_matrix().unwrap().original().unwrap());
         assert!(original.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-6), "{name}");
         visited += 1;
     }

@@ -3,7 +3,8 @@
 mod common;
 
 use common::format_of;
-use weighbridge_format::model::{Keeps, NORMS, Subject, Value, WordMatrix};
+use weighbridge_format::model::{NORMS, Subject, Value, WordMatrix};
+use weighbridge_format::plan::Keeps;
 use weighbridge_format::wire::Findings;
 use weighbridge_format::{Container, Error, Format, Formats, Options};
 use weighbridge_testkit::{Fixture, assert_snapshot, fixtures, same_values};
@@ -136,8 +137,9 @@ fn conversion_matrix() {
 fn same_vectors(a: &WordMatrix, b: &WordMatrix, unit: bool) -> bool {
     let (rows, dim) = (a.rows().min(b.rows()), a.dim());
     let count = usize::try_from(rows * dim).unwrap();
-    let vectors = |w: &WordMatrix| if unit { w.matrix.clone() } else { w.original() };
-    let (x, y) = (vectors(a).values_f32(0, count), vectors(b).values_f32(0, count));
+    let vectors = |w: &WordMatrix| if unit { w.matrix.clone() } else { w.original().unwrap() };
+    let (x, y) =
+        (vectors(a).values_f32(0, count).unwrap(), vectors(b).values_f32(0, count).unwrap());
     dim == b.dim() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() <= 1e-6 * x.abs().max(1.0))
 }
 
@@ -149,7 +151,7 @@ fn json(value: &Value) -> String {
 fn check_report(
     source: &Container,
     target: &Container,
-    report: &weighbridge_format::model::Report,
+    report: &weighbridge_format::plan::Report,
     format: &Format,
     about: &str,
 ) {
@@ -219,7 +221,8 @@ fn check_report(
         );
     }
     for a in &source.attachments {
-        let whole = target.attachments.iter().any(|b| b.name == a.name && *b.data == *a.data);
+        let whole =
+            target.attachments.iter().any(|b| b.name == a.name && b.data.same_bytes(&a.data));
         assert_ne!(
             whole,
             left_out(&format!("attachment {:?}", a.name))

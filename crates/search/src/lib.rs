@@ -61,10 +61,15 @@ pub struct Hit {
     pub score: f32,
 }
 
+/// What keeps rows from being read.
+pub type Unreadable = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a search can't be done, or a matrix not be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// Rows could not be read.
+    Rows(Unreadable),
     /// A query has another number of values than a row.
     Dimension {
         /// The index of the query.
@@ -86,6 +91,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            Error::Rows(why) => write!(f, "{why}"),
             Error::Dimension { query, expected, found } => {
                 write!(f, "query {query} has {found} values where rows have {expected}")
             }
@@ -97,3 +103,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Unreadable> for Error {
+    fn from(why: Unreadable) -> Error {
+        Error::Rows(why)
+    }
+}

@@ -2,10 +2,10 @@
 
 use crate::prepared::Batch;
 use crate::top::{Top, best_of};
-use crate::{Error, Hit, Metric, Query, Rows};
-use rayon::prelude::*;
+use crate::{Error, Hit, Metric, Query, Rows, Unreadable};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use weighbridge_codec::dot;
+use weighbridge_codec::parallel::*;
 
 /// How many values of rows are taken at a time: they fit the L2 cache of a core, so that decoded
 /// rows are still in it when they are multiplied.
@@ -29,7 +29,7 @@ const SINGLE_THREAD_WORK: usize = 1 << 17;
 ///
 /// # Errors
 ///
-/// When a query does not have as many values as a row.
+/// When a query does not have as many values as a row, or rows can't be read.
 ///
 /// # Panics
 ///
@@ -47,7 +47,7 @@ pub fn nearest<R: Rows + ?Sized>(
 ///
 /// # Errors
 ///
-/// When a query does not have as many values as a row.
+/// When a query does not have as many values as a row, or rows can't be read.
 ///
 /// # Panics
 ///
@@ -78,7 +78,8 @@ pub fn nearest_within<R: Rows + ?Sized>(
             (BLOCK_VALUES / dim.max(1)).min(BLOCK_PRODUCTS / queries).max(1).next_multiple_of(4);
         Pass { rows, dim, count, k, block, batch, next: AtomicUsize::new(0) }.run()
     });
-    Ok(groups.flatten().collect())
+    let groups = groups.collect::<Result<Vec<_>, _>>().map_err(Error::Rows)?;
+    Ok(groups.into_iter().flatten().collect())
 }
 
 /// One pass over all rows with a group of queries.
@@ -95,16 +96,19 @@ struct Pass<'a, R: ?Sized> {
 }
 
 impl<R: Rows + ?Sized> Pass<'_, R> {
-    fn run(&self) -> Vec<Vec<Hit>> {
+    fn run(&self) -> Result<Vec<Vec<Hit>>, Unreadable> {
         let queries = self.batch.queries.len();
         let work = self.count.saturating_mul(self.dim).saturating_mul(queries);
         let threads = match work {
             ..SINGLE_THREAD_WORK => 1,
-            _ => self.count.div_ceil(self.block).min(rayon::current_num_threads()),
+            _ => self.count.div_ceil(self.block).min(current_num_threads()),
         };
         let tops_of_threads = match threads {
-            1 => vec![self.take_blocks()],
-            _ => (0..threads).into_par_iter().with_max_len(1).map(|_| self.take_blocks()).collect(),
+            1 => vec![self.take_blocks()?],
+            _ => {
+                let threads = (0..threads).into_par_iter().with_max_len(1);
+                threads.map(|_| self.take_blocks()).collect::<Result<_, _>>()?
+            }
         };
         let mut hits = vec![Vec::new(); queries];
         for tops in tops_of_threads {
@@ -112,22 +116,22 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
                 hits.extend(top.into_hits());
             }
         }
-        hits.into_iter().map(|hits| best_of(hits, self.k)).collect()
+        Ok(hits.into_iter().map(|hits| best_of(hits, self.k)).collect())
     }
 
     /// Takes blocks until there are none. A thread gets them in ascending order.
-    fn take_blocks(&self) -> Vec<Top> {
+    fn take_blocks(&self) -> Result<Vec<Top>, Unreadable> {
         let queries = &self.batch.queries;
         let mut tops: Vec<Top> = queries.iter().map(|_| Top::new(self.k)).collect();
         let (mut buffer, mut products, mut squares) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             if index >= self.count.div_ceil(self.block) {
-                return tops;
+                return Ok(tops);
             }
             let start = index * self.block;
             let n = self.block.min(self.count - start);
-            let rows = self.rows.block(start, n, &mut buffer);
+            let rows = self.rows.block(start, n, &mut buffer)?;
             assert_eq!(Some(rows.len()), n.checked_mul(self.dim), "as many values as asked for");
             products.resize(n * queries.len(), 0.0);
             squares.resize(n, 0.0);

@@ -1,6 +1,6 @@
 //! Matrices, wherever their values are.
 
-use crate::Error;
+use crate::{Error, Unreadable};
 
 /// A matrix of rows, lent or decoded block by block.
 pub trait Rows: Sync {
@@ -14,7 +14,15 @@ pub trait Rows: Sync {
     /// `buffer`, which may have anything in it. It is asked for rows that are there, from several
     /// threads at once, and must always give the same; a search panics when it gets a wrong number
     /// of values.
-    fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32];
+    ///
+    /// # Errors
+    /// If they can't be read; the search ends with that.
+    fn block<'a>(
+        &'a self,
+        start: usize,
+        n: usize,
+        buffer: &'a mut Vec<f32>,
+    ) -> Result<&'a [f32], Unreadable>;
 }
 
 impl<R: Rows + ?Sized> Rows for &R {
@@ -26,7 +34,12 @@ impl<R: Rows + ?Sized> Rows for &R {
         (**self).dim()
     }
 
-    fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32] {
+    fn block<'a>(
+        &'a self,
+        start: usize,
+        n: usize,
+        buffer: &'a mut Vec<f32>,
+    ) -> Result<&'a [f32], Unreadable> {
         (**self).block(start, n, buffer)
     }
 }
@@ -61,7 +74,12 @@ impl Rows for Matrix<'_> {
         self.dim
     }
 
-    fn block<'a>(&'a self, start: usize, n: usize, _: &'a mut Vec<f32>) -> &'a [f32] {
-        &self.values[start * self.dim..][..n * self.dim]
+    fn block<'a>(
+        &'a self,
+        start: usize,
+        n: usize,
+        _: &'a mut Vec<f32>,
+    ) -> Result<&'a [f32], Unreadable> {
+        Ok(&self.values[start * self.dim..][..n * self.dim])
     }
 }

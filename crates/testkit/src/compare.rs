@@ -10,7 +10,7 @@ pub fn stored(name: impl Into<String>, encoding: Encoding, shape: Vec<u64>, view
 /// All values of a tensor; empty for a declaration.
 pub fn values(tensor: &Tensor) -> Vec<f64> {
     let mut all = Vec::new();
-    tensor.for_each_block(|block| all.extend_from_slice(block));
+    tensor.for_each_block(|block| all.extend_from_slice(block)).expect("values that can be read");
     all
 }
 

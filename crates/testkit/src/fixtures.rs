@@ -1,13 +1,13 @@
 //! A few small valid files of every format in the table, made by planning sample containers.
 
-use crate::{stored, words};
+use crate::{Ranges, stored, words};
 use std::sync::Arc;
 use weighbridge_codec::block::{BlockEncoder, BlockType, Layout, Recipe};
 use weighbridge_codec::{DType, Scalar, element};
-use weighbridge_format::model::{
-    Array, Attachment, Blockwise, Plan, Records, Scaled, Scaling, Value,
-};
+use weighbridge_format::model::{Array, Attachment, Blockwise, Records, Scaled, Scaling, Value};
+use weighbridge_format::plan::Plan;
 use weighbridge_format::sink::to_memory;
+use weighbridge_format::source::{Bytes, MemoryFolder};
 use weighbridge_format::{
     Container, Encoding, Error, FormatInfo, Formats, Input, Options, Tensor, View, Vocabulary,
     samples,
@@ -32,6 +32,16 @@ pub struct Fixture {
 impl Fixture {
     pub fn input(&self) -> Input {
         let mut input = Input::in_memory(&self.name, self.main.clone(), self.beside.clone());
+        input.is_folder = self.is_folder;
+        input
+    }
+
+    /// The same from sources that read range by range.
+    pub fn input_from(&self, ranges: impl Fn(Vec<u8>) -> Ranges) -> Input {
+        let beside = self.beside.iter();
+        let beside = beside.map(|(name, bytes)| (name.clone(), ranges(bytes.clone()).source()));
+        let mut input = Input::from_source(&self.name, ranges(self.main.clone()).source());
+        input.folder = Box::new(MemoryFolder::from_sources(beside.collect()));
         input.is_folder = self.is_folder;
         input
     }
@@ -186,7 +196,7 @@ pub fn rich_container() -> Container {
     let half = Encoding::Plain(DType::F16);
     tensors.push(Tensor::declared("t.declared", half, vec![4, 9]));
     let array = |dtype: DType, shape: Vec<u64>, data: Vec<u8>| {
-        Value::Array(Array { dtype, shape, data: View::owned(data) })
+        Value::Array(Array { dtype, shape, data: Bytes::owned(data) })
     };
     let metadata = vec![
         ("plain", Value::Text("clamp_up".into())),
@@ -195,7 +205,7 @@ pub fn rich_container() -> Container {
         ("small", Value::Number(DType::I4, 0xD)),
         ("rate", Value::Number(DType::F64, 0.1f64.to_bits())),
         ("huge", Value::Number(DType::U64, u64::MAX)),
-        ("bits", Value::Bits { count: 9, bytes: View::owned(vec![0x8D, 1]) }),
+        ("bits", Value::Bits { count: 9, bytes: Bytes::owned(vec![0x8D, 1]) }),
         (
             "list",
             array(
@@ -208,7 +218,7 @@ pub fn rich_container() -> Container {
     ];
     let mut vocabulary = Vocabulary::from_tokens(["[PAD]", "[UNK]", "é", "", "東京"]);
     vocabulary.find_special();
-    let records = Records::parse(View::owned(br#"[{"a": 1}, {"b" :"x"}]"#.to_vec()));
+    let records = Records::parse(Bytes::owned(br#"[{"a": 1}, {"b" :"x"}]"#.to_vec()));
     Container {
         metadata: metadata.into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
         sizevars: vec![("B".into(), 4), ("D".into(), u64::MAX)],
@@ -279,7 +289,7 @@ pub fn blocks_container() -> Container {
             recipe.choose_scales(&row, front, sub_scales).expect("small values");
             recipe.make_codes(&row, front, sub_scales, codes);
         }
-        let blockwise = Blockwise { method, scales: View::owned(scales) };
+        let blockwise = Blockwise::new(method, View::owned(scales));
         let encoding = Encoding::Blockwise(Arc::new(blockwise));
         stored(format!("b.{method}"), encoding, vec![rows, cols], View::owned(codes))
     });

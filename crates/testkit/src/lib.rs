@@ -1,5 +1,5 @@
-//! What the tests share: valid files of every format, broken variants of them, a file system that
-//! fails on demand, values to compare, data from outside the repository, and lists that must not
+//! What the tests share: valid files of every format, broken variants of them, sources that hand out
+//! bytes in pieces or fail on demand, values to compare, data from outside the repository, and lists that must not
 //! shrink.
 
 #![forbid(unsafe_code)]
@@ -7,15 +7,15 @@
 mod compare;
 pub mod data;
 mod embd;
-mod faults;
 mod fixtures;
 mod mutants;
+mod ranges;
 mod snapshot;
 mod words;
 
 pub use compare::{same_values, stored, values};
 pub use embd::embd_with_shifted_data;
-pub use faults::FailingFiles;
 pub use fixtures::{Fixture, blocks_container, fixtures, rich_container, scaled_container};
 pub use mutants::{bit_flips, boundary_integers, structural_bytes, truncations};
+pub use ranges::{Ranges, Reads};
 pub use snapshot::assert_snapshot;

@@ -1,12 +1,12 @@
 //! Broken variants of a file, one at a time.
 
-use weighbridge_format::wire::What;
+use weighbridge_format::wire::{What, to_len};
 use weighbridge_format::{Formats, Input, Options};
 
 /// The offsets of all bytes that are structure, not payload. All of them when the file can't be
 /// opened.
 pub fn structural_bytes(input: &Input) -> Vec<usize> {
-    let size = input.source.bytes().len();
+    let size = to_len(input.source.len());
     let Ok(container) = Formats::builtin().open(input, &Options::default()) else {
         return (0..size).collect();
     };

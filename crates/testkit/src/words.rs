@@ -29,7 +29,7 @@ fn with_subwords(kind: SubwordKind) -> Container {
     let matrix = &mut container.tensors[0];
     let (words, dim) = (matrix.shape[0], matrix.shape[1]);
     let rows = words + subwords.rows();
-    let mut values = matrix.values_f32(0, usize::try_from(words * dim).unwrap());
+    let mut values = matrix.values_f32(0, usize::try_from(words * dim).unwrap()).unwrap();
     values.extend((0..subwords.rows() * dim).map(|i| ((i * 37 % 101) as f32 - 50.0) / 60.0));
     *matrix = floats(&matrix.name, vec![rows, dim], &values);
     container.subwords = Some(subwords);
@@ -49,7 +49,7 @@ fn floret() -> Container {
     let mut container = with_subwords(kind);
     let matrix = &container.tensors[0];
     let words = matrix.shape[0] - 9;
-    container.tensors = vec![matrix.pick_rows((words..words + 9).collect())];
+    container.tensors = vec![matrix.pick_rows((words..words + 9).collect()).unwrap()];
     container.vocabulary = None;
     container
 }
@@ -59,7 +59,7 @@ pub(crate) fn product(rotated: bool) -> Container {
     let mut container = samples::word_embeddings();
     let matrix = &container.tensors[0];
     let (rows, dim, parts, centroids) = (20, 10, 5, 6);
-    let values = matrix.values_f32(0, rows * dim);
+    let values = matrix.values_f32(0, rows * dim).unwrap();
     // Some rows' own parts are the centroids.
     let centroid = |part: usize, i: usize| &values[i * 3 * dim + part * 2..][..2];
     let book: Vec<f32> = (0..parts)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use std::path::PathBuf;
-use weighbridge_format::model::Report;
+use weighbridge_format::plan::Report;
 use weighbridge_format::{Output, Plan};
 
 /// What carrying out a plan did, or would do. Its JSON is described in docs/json.md.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use weighbridge_format::{Container, Tensor};
+use weighbridge_format::{Container, Error, Tensor};
 
 /// What two containers have in common and what not. Its JSON is described in docs/json.md.
 #[derive(Debug, Serialize)]
@@ -50,22 +50,29 @@ pub struct ValueDifference {
 }
 
 /// Compares by name; two files of one tensor each are compared whatever it is called.
-pub fn diff<'a>(first: &'a Container, second: &'a Container, tolerance: f64) -> Difference<'a> {
+///
+/// # Errors
+/// If values can't be read.
+pub fn diff<'a>(
+    first: &'a Container,
+    second: &'a Container,
+    tolerance: f64,
+) -> Result<Difference<'a>, Error> {
     if let ([a], [b]) = (first.tensors.as_slice(), second.tensors.as_slice()) {
-        let tensor = compare(a, b, tolerance);
-        return Difference {
+        let tensor = compare(a, b, tolerance)?;
+        return Ok(Difference {
             same: tensor.same,
             only_first: vec![],
             only_second: vec![],
             tensors: vec![tensor],
-        };
+        });
     }
     let known: HashMap<_, _> = second.tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let mut tensors = Vec::new();
     let mut only_first = Vec::new();
     for tensor in &first.tensors {
         match known.get(tensor.name.as_str()) {
-            Some(other) => tensors.push(compare(tensor, other, tolerance)),
+            Some(other) => tensors.push(compare(tensor, other, tolerance)?),
             None => only_first.push(tensor.name.as_str()),
         }
     }
@@ -76,27 +83,31 @@ pub fn diff<'a>(first: &'a Container, second: &'a Container, tolerance: f64) -> 
     let error = |t: &TensorDifference| t.values.map_or(f64::INFINITY, |v| v.relative_rmse);
     tensors.sort_by(|a, b| a.same.cmp(&b.same).then(error(b).total_cmp(&error(a))));
     let same = only_first.is_empty() && only_second.is_empty() && tensors.iter().all(|t| t.same);
-    Difference { same, only_first, only_second, tensors }
+    Ok(Difference { same, only_first, only_second, tensors })
 }
 
-fn compare<'a>(a: &'a Tensor, b: &'a Tensor, tolerance: f64) -> TensorDifference<'a> {
+fn compare<'a>(
+    a: &'a Tensor,
+    b: &'a Tensor,
+    tolerance: f64,
+) -> Result<TensorDifference<'a>, Error> {
     let both = a.has_data() && b.has_data() && a.shape == b.shape;
-    let values = both.then(|| compare_values(a, b));
+    let values = if both { Some(compare_values(a, b)?) } else { None };
     let same = match values {
         Some(v) => v.max_abs <= tolerance,
         // Two declarations of the same thing.
         None => !a.has_data() && !b.has_data() && a.shape == b.shape && a.encoding == b.encoding,
     };
     let encodings = (a.encoding.name(), b.encoding.name());
-    TensorDifference { name: &a.name, same, encodings, shapes: (&a.shape, &b.shape), values }
+    Ok(TensorDifference { name: &a.name, same, encodings, shapes: (&a.shape, &b.shape), values })
 }
 
 /// In one walk through both, a block of each at a time.
-fn compare_values(a: &Tensor, b: &Tensor) -> ValueDifference {
+fn compare_values(a: &Tensor, b: &Tensor) -> Result<ValueDifference, Error> {
     let (mut changed, mut max_abs) = (0, 0f64);
     let (mut squares, mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0, 0.0);
     let (mut left, mut right) = (a.blocks(), b.blocks());
-    while let (Some(x), Some(y)) = (left.next(), right.next()) {
+    while let (Some(x), Some(y)) = (left.next()?, right.next()?) {
         for (&x, &y) in x.iter().zip(y) {
             if x == y || (x.is_nan() && y.is_nan()) {
                 let finite = if x.is_finite() { x } else { 0.0 };
@@ -116,7 +127,7 @@ fn compare_values(a: &Tensor, b: &Tensor) -> ValueDifference {
     }
     let relative_rmse = if changed == 0 { 0.0 } else { (squares / aa).sqrt() };
     let cosine = if changed == 0 { 1.0 } else { ab / (aa * bb).sqrt() };
-    ValueDifference { changed, max_abs, relative_rmse, cosine }
+    Ok(ValueDifference { changed, max_abs, relative_rmse, cosine })
 }
 
 #[cfg(test)]
@@ -138,23 +149,24 @@ mod tests {
     fn missing_shapes_and_values() {
         let a = file(&[("same", &[1.0, f32::NAN]), ("off", &[3.0, 4.0]), ("gone", &[0.0])]);
         let b = file(&[("same", &[1.0, f32::NAN]), ("off", &[3.0, 4.5]), ("new", &[0.0])]);
-        let d = diff(&a, &b, 0.0);
+        let d = diff(&a, &b, 0.0).unwrap();
         assert_eq!((d.same, d.only_first, d.only_second), (false, vec!["gone"], vec!["new"]));
         let off = &d.tensors[0];
         let v = off.values.unwrap();
         assert_eq!((off.name, off.same, v.changed, v.max_abs), ("off", false, 1, 0.5));
         assert!((v.relative_rmse - 0.1).abs() < 1e-12);
         assert!((v.cosine - 27.0 / (5.0 * 29.25f64.sqrt())).abs() < 1e-12);
-        assert!(diff(&a, &b, 0.5).tensors.iter().all(|t| t.same));
+        assert!(diff(&a, &b, 0.5).unwrap().tensors.iter().all(|t| t.same));
         assert!(d.tensors[1].same);
         let other = file(&[("x", &[1.0]), ("y", &[1.0, 2.0])]);
         let shapes = file(&[("x", &[1.0, 2.0]), ("y", &[f32::INFINITY, 2.0])]);
-        let d = diff(&other, &shapes, 1e30);
+        let d = diff(&other, &shapes, 1e30).unwrap();
         assert!(!d.same && d.tensors.iter().all(|t| !t.same));
     }
 
     #[test]
     fn single_tensors_need_no_common_name() {
-        assert!(diff(&file(&[("a", &[1.0])]), &file(&[("b", &[1.0])]), 0.0).same);
+        let (a, b) = (file(&[("a", &[1.0])]), file(&[("b", &[1.0])]));
+        assert!(diff(&a, &b, 0.0).unwrap().same);
     }
 }

@@ -45,11 +45,13 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "fs")]
 mod conversion;
 mod diff;
 mod edit;
 pub mod embed;
 mod metadata;
+#[cfg(feature = "models")]
 pub mod models;
 mod pattern;
 pub mod quantize;
@@ -58,6 +60,7 @@ mod summary;
 mod verify;
 pub mod words;
 
+#[cfg(feature = "fs")]
 pub use conversion::{Conversion, ConvertedFile};
 pub use diff::{Difference, TensorDifference, ValueDifference, diff};
 pub use edit::Edit;
@@ -71,20 +74,24 @@ pub use weighbridge_codec as codec;
 pub use weighbridge_encoder::{self as encoder, Encoder};
 pub use weighbridge_format::{
     Advice, Container, Encoding, Error, ErrorKind, ErrorReport, Finding, Findings, Format,
-    FormatInfo, Formats, Input, Listing, OptionSpec, Options, Output, Plan, Problem, Progress,
+    FormatInfo, Formats, Input, Listing, OptionSpec, Options, Plan, Problem, Progress,
     QuantizedContent, Reading, Severity, Stage, Status, Tensor, View, Vocabulary, formats, model,
-    samples, sink, source, wire,
+    plan, samples, sink, source, wire,
 };
 pub use weighbridge_search as search;
 pub use words::{Embeddings, Lookup};
 
+#[cfg(feature = "fs")]
 use std::path::Path;
+#[cfg(feature = "fs")]
+pub use weighbridge_format::Output;
 
 /// Opens a file (or a model directory) of any format that comes with the library.
 ///
 /// # Errors
 /// [`Error::NotFound`] and [`Error::Io`] if it can't be read, [`Error::Unrecognised`] if it is of no
 /// known format, [`Error::Malformed`] if it breaks a rule of its format.
+#[cfg(feature = "fs")]
 pub fn open(path: impl AsRef<Path>) -> Result<Container, Error> {
     Formats::builtin().open(&Input::open(path.as_ref())?, &Options::default())
 }

@@ -1,6 +1,6 @@
 //! Whether metadata can be changed and nothing else.
 
-use weighbridge_format::model::Keeps;
+use weighbridge_format::plan::Keeps;
 use weighbridge_format::{Container, Error, Format};
 
 /// Whether the metadata of a container can be changed in its own format, with the rest as it was.

@@ -1,7 +1,7 @@
 //! Statistics of a tensor's values, in bounded memory.
 
 use serde::Serialize;
-use weighbridge_format::Tensor;
+use weighbridge_format::{Error, Tensor};
 
 /// Over the finite values; NaN and infinities are counted apart. Its JSON is described in
 /// docs/json.md.
@@ -46,7 +46,10 @@ const BINS: usize = 10;
 
 /// Statistics of a tensor, `None` when it has no values. Walks through the data several times
 /// instead of keeping it.
-pub fn stats(tensor: &Tensor) -> Option<Stats> {
+///
+/// # Errors
+/// If the values can't be read.
+pub fn stats(tensor: &Tensor) -> Result<Option<Stats>, Error> {
     let mut s = Stats { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Stats::default() };
     let (mut finite, mut sum) = (0u64, 0.0);
     tensor.for_each_block(|values| {
@@ -63,13 +66,13 @@ pub fn stats(tensor: &Tensor) -> Option<Stats> {
                 s.inf += u64::from(v.is_infinite());
             }
         }
-    });
+    })?;
     if s.count == 0 {
-        return None;
+        return Ok(None);
     }
     if finite == 0 {
         let none = f64::NAN;
-        return Some(Stats { min: none, max: none, mean: none, median: none, std: none, ..s });
+        return Ok(Some(Stats { min: none, max: none, mean: none, median: none, std: none, ..s }));
     }
     #[allow(clippy::cast_precision_loss)]
     let n = finite as f64;
@@ -81,16 +84,16 @@ pub fn stats(tensor: &Tensor) -> Option<Stats> {
             squares += (v - s.mean) * (v - s.mean);
             bins.add(v);
         }
-    });
+    })?;
     s.std = (squares / n).sqrt();
     s.histogram = bins.into_list();
-    let upper = select(tensor, finite / 2);
+    let upper = select(tensor, finite / 2)?;
     s.median = if finite % 2 == 1 {
         upper
     } else {
-        f64::midpoint(below(tensor, finite / 2, upper), upper)
+        f64::midpoint(below(tensor, finite / 2, upper)?, upper)
     };
-    Some(s)
+    Ok(Some(s))
 }
 
 /// Equal bins over the range, or one for each whole number when there are few.
@@ -151,19 +154,19 @@ impl Bins {
 }
 
 /// The value before `upper`, which is the one with `rank` others in front of it.
-fn below(tensor: &Tensor, rank: u64, upper: f64) -> f64 {
+fn below(tensor: &Tensor, rank: u64, upper: f64) -> Result<f64, Error> {
     let (mut count, mut largest) = (0, f64::NEG_INFINITY);
     tensor.for_each_block(|values| {
         for &v in values.iter().filter(|v| **v < upper && v.is_finite()) {
             count += 1;
             largest = largest.max(v);
         }
-    });
-    if count == rank { largest } else { upper }
+    })?;
+    Ok(if count == rank { largest } else { upper })
 }
 
 /// The finite value with `rank` smaller ones, found 16 bits at a time from the top.
-fn select(tensor: &Tensor, mut rank: u64) -> f64 {
+fn select(tensor: &Tensor, mut rank: u64) -> Result<f64, Error> {
     // Ordered like the numbers: negative ones flipped, positive ones above them.
     let key = |v: f64| {
         let bits = v.to_bits();
@@ -172,9 +175,9 @@ fn select(tensor: &Tensor, mut rank: u64) -> f64 {
     // Sorting a few values is cheaper than counting.
     if tensor.count() <= 4096 {
         let mut all = Vec::new();
-        tensor.for_each_block(|values| all.extend(values.iter().filter(|v| v.is_finite())));
+        tensor.for_each_block(|values| all.extend(values.iter().filter(|v| v.is_finite())))?;
         all.sort_by(f64::total_cmp);
-        return all.get(usize::try_from(rank).unwrap_or(0)).copied().unwrap_or(f64::NAN);
+        return Ok(all.get(usize::try_from(rank).unwrap_or(0)).copied().unwrap_or(f64::NAN));
     }
     let mut prefix = 0u64;
     for level in 0..4 {
@@ -187,7 +190,7 @@ fn select(tensor: &Tensor, mut rank: u64) -> f64 {
                     counts[usize::try_from(k >> shift & 0xFFFF).unwrap_or(0)] += 1;
                 }
             }
-        });
+        })?;
         let mut digit = 0u64;
         for count in counts {
             if rank < count {
@@ -198,7 +201,7 @@ fn select(tensor: &Tensor, mut rank: u64) -> f64 {
         }
         prefix = prefix << 16 | digit;
     }
-    f64::from_bits(if prefix >> 63 == 1 { prefix & !(1 << 63) } else { !prefix })
+    Ok(f64::from_bits(if prefix >> 63 == 1 { prefix & !(1 << 63) } else { !prefix }))
 }
 
 #[cfg(test)]
@@ -215,12 +218,12 @@ mod tests {
 
     #[test]
     fn known_numbers() {
-        let s = stats(&tensor(&[-1.0, 0.0, 2.0, f32::NAN, 3.0, f32::INFINITY])).unwrap();
+        let s = stats(&tensor(&[-1.0, 0.0, 2.0, f32::NAN, 3.0, f32::INFINITY])).unwrap().unwrap();
         assert_eq!((s.count, s.nan, s.inf, s.zero), (6, 1, 1, 1));
         assert_eq!((s.min, s.max, s.mean, s.median), (-1.0, 3.0, 1.0, 1.0));
         assert!((s.std - 2.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(s.histogram.iter().map(|b| b.count).sum::<u64>(), 4);
-        assert_eq!(stats(&tensor(&[])), None);
+        assert_eq!(stats(&tensor(&[])).unwrap(), None);
     }
 
     /// Numbers so large that adding one changes nothing, and a range wider than any number.
@@ -229,11 +232,11 @@ mod tests {
         let bytes = [1u64 << 60, 1 << 60].iter().flat_map(|v| v.to_le_bytes()).collect();
         let whole =
             Tensor::stored("x", Encoding::Plain(DType::U64), vec![2], View::owned(bytes)).unwrap();
-        assert_eq!(stats(&whole).unwrap().histogram.len(), 1);
+        assert_eq!(stats(&whole).unwrap().unwrap().histogram.len(), 1);
         let bytes = [f64::MAX, f64::MIN, 0.0].iter().flat_map(|v| v.to_le_bytes()).collect();
         let wide =
             Tensor::stored("x", Encoding::Plain(DType::F64), vec![3], View::owned(bytes)).unwrap();
-        let bins = stats(&wide).unwrap().histogram;
+        let bins = stats(&wide).unwrap().unwrap().histogram;
         assert_eq!(bins.iter().map(|b| b.count).sum::<u64>(), 3);
         assert!(bins.iter().all(|b| b.low.is_finite() && b.high.is_finite()));
     }
@@ -242,11 +245,11 @@ mod tests {
     fn the_median_is_that_of_sorting() {
         let mut values: Vec<f32> =
             (0..70_001).map(|i| ((i * 7919) % 70_001) as f32 - 30_000.5).collect();
-        let s = stats(&tensor(&values)).unwrap();
+        let s = stats(&tensor(&values)).unwrap().unwrap();
         values.sort_by(f32::total_cmp);
         assert_eq!(s.median, f64::from(values[35_000]));
         for even in [&[1.0, 1.0, 1.0, 2.0][..], &[1.0, 2.0, 3.0, 3.0], &[-1.0, 5.0]] {
-            let s = stats(&tensor(even)).unwrap();
+            let s = stats(&tensor(even)).unwrap().unwrap();
             assert_eq!(s.median, f64::from(even[even.len() / 2 - 1] + even[even.len() / 2]) / 2.0);
         }
     }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use weighbridge_codec::Scalar;
 use weighbridge_format::model::{SubwordKind, Subwords, Value};
 use weighbridge_format::wire::What;
-use weighbridge_format::{Container, Tensor};
+use weighbridge_format::{Container, Error, Tensor};
 
 /// How much a summary tells.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,10 @@ impl Summary<'_> {
 }
 
 /// Everything that is to be said of a container.
-pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> {
+///
+/// # Errors
+/// If values that are asked for can't be read.
+pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summary<'a>, Error> {
     let vocabulary = container.vocabulary.as_ref().map(|v| {
         let special: Map<_, _> =
             v.special.iter().map(|(n, id)| (n.clone(), (*id).into())).collect();
@@ -108,17 +111,18 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> 
         object
     });
     let attachments = container.attachments.iter();
+    let tensors = detail.chosen(container).map(|t| tensor_summary(t, detail));
     let regions = container.regions.list().iter().map(|r| {
         let what = describe_region(container, r.what);
         RegionSummary { start: r.span.start, end: r.span.end, what }
     });
-    Summary {
+    Ok(Summary {
         format: container.format,
         layout: &container.layout,
         size: container.size,
         metadata: &container.metadata,
         sizevars: container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect(),
-        tensors: detail.chosen(container).map(|t| tensor_summary(t, detail)).collect(),
+        tensors: tensors.collect::<Result<_, Error>>()?,
         vocabulary,
         subwords: container.subwords.as_ref().map(subwords_summary),
         attachments: attachments.map(|a| json!({"name": a.name, "bytes": a.data.len()})).collect(),
@@ -126,7 +130,7 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Summary<'a> 
             |r| json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()}),
         ),
         regions: detail.bytes.then(|| regions.collect()),
-    }
+    })
 }
 
 fn subwords_summary(subwords: &Subwords) -> Json {
@@ -151,25 +155,27 @@ fn subwords_summary(subwords: &Subwords) -> Json {
     object
 }
 
-fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> TensorSummary<'a> {
+fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> Result<TensorSummary<'a>, Error> {
     let count = tensor.count();
     let some = count.min(5);
-    let values = |from: u64| -> Option<Json> {
-        let shown = detail.values && tensor.has_data();
-        shown.then(|| {
-            (from..from + some).filter_map(|i| tensor.scalar(i)).map(number_json).collect()
-        })
+    let values = |from: u64| -> Result<Option<Json>, Error> {
+        if !(detail.values && tensor.has_data()) {
+            return Ok(None);
+        }
+        let shown = (from..from + some).map(|i| tensor.scalar(i));
+        let shown = shown.collect::<Result<Vec<_>, Error>>()?;
+        Ok(Some(shown.into_iter().flatten().map(number_json).collect()))
     };
-    TensorSummary {
+    Ok(TensorSummary {
         name: &tensor.name,
         encoding: tensor.encoding.name(),
         shape: &tensor.shape,
         offset: tensor.view().map(|v| v.span().start),
         bytes: tensor.stored_len(),
-        stats: detail.stats.then(|| stats(tensor)),
-        first: values(0),
-        last: values(count - some),
-    }
+        stats: if detail.stats { Some(stats(tensor)?) } else { None },
+        first: values(0)?,
+        last: values(count - some)?,
+    })
 }
 
 /// Pairs as the members of an object.

@@ -56,7 +56,7 @@ fn output_error(before: &Container, after: &Container, inputs: &[(Vec<String>, V
         for name in names {
             let values = |container: &Container| {
                 let tensor = container.tensor(name).unwrap();
-                (tensor.shape[1] as usize, tensor.values_f32(0, tensor.count() as usize))
+                (tensor.shape[1] as usize, tensor.values_f32(0, tensor.count() as usize).unwrap())
             };
             let ((width, weights), (_, rounded)) = (values(before), values(after));
             for x in rows.chunks_exact(width) {

@@ -52,7 +52,7 @@ fn words_have_the_vectors_of_the_package() {
         let expected = std::fs::read(folder.join(format!("{name}.expected.json"))).unwrap();
         let expected: serde_json::Value = serde_json::from_slice(&expected).unwrap();
         for (word, vector) in expected.as_object().unwrap() {
-            let found = embeddings.lookup(word).unwrap();
+            let found = embeddings.lookup(word).unwrap().unwrap();
             assert_eq!(found.known, list.contains(word));
             let vector: Vec<f64> =
                 vector.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();

@@ -78,7 +78,7 @@ fn assert_same<V: Vocab>(fifu: Vec<u8>, peer: &Embeddings<V, NdArray>, what: &st
     assert_close(&found.unwrap_or_default(), &norms.unwrap_or_default(), what);
     let embeddings = weighbridge::Embeddings::new(&container).unwrap();
     for word in WORDS.into_iter().chain(UNKNOWN) {
-        let (found, expected) = (embeddings.lookup(word), peer.embedding(word));
+        let (found, expected) = (embeddings.lookup(word).unwrap(), peer.embedding(word));
         assert_eq!(found.is_some(), expected.is_some(), "{what}, {word}");
         if let (Some(found), Some(expected)) = (found, expected) {
             assert_close(&floats(found.vector.iter()), &floats(expected.iter()), what);

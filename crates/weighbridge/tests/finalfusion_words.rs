@@ -26,7 +26,7 @@ fn assert_same<V: Vocab, S: Storage>(bytes: &[u8], peer: &Embeddings<V, S>, what
     let mut with_vector = 0;
     for word in peer.vocab().words().iter().map(String::as_str).chain(UNKNOWN) {
         let expected = peer.embedding(word).map(|e| floats(e.iter()));
-        let found = embeddings.lookup(word).map(|l| floats(l.vector.iter()));
+        let found = embeddings.lookup(word).unwrap().map(|l| floats(l.vector.iter()));
         assert_eq!(found.is_some(), expected.is_some(), "{what}, {word:?}");
         if let (Some(found), Some(expected)) = (found, expected) {
             assert_eq!(found.len(), expected.len(), "{what}, {word:?}");

@@ -30,7 +30,7 @@ fn other_shapes_have_other_codes() {
     assert!(verdict(&output).findings.is_empty());
     let file = open(&output).unwrap();
     for tensor in &file.tensors {
-        let values = tensor.values_f32(0, 40);
+        let values = tensor.values_f32(0, 40).unwrap();
         let off = values.iter().zip(0..).map(|(v, i)| (v - i as f32).abs());
         assert!(off.fold(0.0, f32::max) < 0.2, "{}", tensor.name);
     }

@@ -75,8 +75,8 @@ fn the_report_is_what_the_file_holds() {
             // Lengths are kept apart unless all are one.
             assert_eq!(product.norms.is_some(), !unit);
             let count = ROWS * DIM;
-            let before = original.tensors[0].values_f32(0, count);
-            let after = made.tensors[0].values_f32(0, count);
+            let before = original.tensors[0].values_f32(0, count).unwrap();
+            let after = made.tensors[0].values_f32(0, count).unwrap();
             let squares =
                 |v: &mut dyn Iterator<Item = f32>| -> f64 { v.map(|v| f64::from(v).powi(2)).sum() };
             let error = squares(&mut before.iter().zip(&after).map(|(a, b)| a - b));
@@ -88,7 +88,7 @@ fn the_report_is_what_the_file_holds() {
             convert(&output, &back, None, &Edit::new().dtype(DType::F32)).unwrap();
             let plain = open(&back).unwrap();
             assert_eq!(plain.tensors[0].encoding, Encoding::Plain(DType::F32));
-            assert_eq!(plain.tensors[0].values_f32(0, count), after);
+            assert_eq!(plain.tensors[0].values_f32(0, count).unwrap(), after);
         }
     }
 }
@@ -121,7 +121,7 @@ fn words_norms_and_subwords_stay() {
     write(&words, &input);
     run(&input, &output, &request("pq", 12, 8)).unwrap();
     let made = open(&output).unwrap();
-    assert_eq!(made.tensor(NORMS).unwrap().values_f32(0, ROWS), norms);
+    assert_eq!(made.tensor(NORMS).unwrap().values_f32(0, ROWS).unwrap(), norms);
     assert_eq!(made.text("description"), Some("kept"));
     assert!(made.vocabulary.unwrap().same_as(words.vocabulary.as_ref().unwrap()));
     // What is quantized is not quantized again.
@@ -148,7 +148,7 @@ fn what_can_not_be_done_is_said_before_the_work() {
     chosen.select = vec!["*".to_owned()];
     assert!(refused(&chosen).contains("subquantizers"));
     let mut broken = container(true);
-    let mut values = broken.tensors[0].values_f32(0, ROWS * DIM);
+    let mut values = broken.tensors[0].values_f32(0, ROWS * DIM).unwrap();
     values[5 * DIM] = f32::NAN;
     broken.tensors[0] = tensor(MATRIX, vec![ROWS as u64, DIM as u64], &values);
     write(&broken, &input);

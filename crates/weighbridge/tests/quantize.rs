@@ -77,7 +77,7 @@ fn the_report_is_what_the_file_holds() {
             assert_eq!(report.tensors.len(), 4);
             assert_eq!(report.kept.len(), 2);
             let quantized = open(&output).unwrap();
-            let compared = diff(&original, &quantized, 0.0);
+            let compared = diff(&original, &quantized, 0.0).unwrap();
             for t in &report.tensors {
                 let same = compared.tensors.iter().find(|d| d.name == t.name).unwrap();
                 let values = same.values.unwrap();
@@ -197,7 +197,8 @@ fn importance_moves_the_error_to_columns_that_count_less() {
         )
         .unwrap();
         let (before, after) = (open(&input).unwrap(), open(&output).unwrap());
-        let values = |c: &Container| c.tensor("layer.a.weight").unwrap().values_f32(0, 12_000);
+        let values =
+            |c: &Container| c.tensor("layer.a.weight").unwrap().values_f32(0, 12_000).unwrap();
         let pairs = values(&before).into_iter().zip(values(&after)).zip(0u64..);
         pairs.map(|((a, b), i)| f64::from(weight(i % 300)) * f64::from(a - b).powi(2)).sum::<f64>()
     };

@@ -28,7 +28,7 @@ fn with_buckets() -> Container {
     let mut container = samples::word_embeddings();
     let subwords = Subwords::new(3, 5, SubwordKind::Buckets { exponent: 6 });
     let matrix = &container.tensors[0];
-    let mut values = matrix.values_f32(0, 200);
+    let mut values = matrix.values_f32(0, 200).unwrap();
     values.extend((0..64 * 10).map(|i| ((i * 7919 % 997) as f32 - 500.0) / 700.0));
     let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let encoding = Encoding::Plain(DType::F32);
@@ -57,7 +57,7 @@ fn neighbours_are_those_of_the_definition() {
         let word = words.word(row).into_owned();
         assert_eq!(words.find(&word), Some(row));
         let cosine = |other: usize| -> f64 {
-            let (a, b) = (words.row(row), words.row(other));
+            let (a, b) = (words.row(row).unwrap(), words.row(other).unwrap());
             let dot = |x: &[f32], y: &[f32]| -> f64 {
                 x.iter().zip(y).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
             };
@@ -114,21 +114,21 @@ fn unknown_words_are_made_of_their_parts() {
     let path = write(&container, folder.path(), "buckets.fifu", "finalfusion");
     let words = Embeddings::open(&path).unwrap();
     assert_eq!(words.len(), 20);
-    assert!(words.lookup("truck").unwrap().known);
-    let made = words.lookup("trucks").unwrap();
+    assert!(words.lookup("truck").unwrap().unwrap().known);
+    let made = words.lookup("trucks").unwrap().unwrap();
     assert!(!made.known);
     let length: f32 = made.vector.iter().map(|v| v * v).sum();
     assert!((length - 1.0).abs() < 1e-5);
     let mut sum = vec![0f64; 10];
     container.subwords.as_ref().unwrap().for_each_row("trucks", &mut |row| {
-        let values = container.tensors[0].values_f32((20 + row) * 10, 10);
+        let values = container.tensors[0].values_f32((20 + row) * 10, 10).unwrap();
         sum.iter_mut().zip(values).for_each(|(s, v)| *s += f64::from(v));
     });
     let length = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
     let close = |(a, b): (&f32, &f64)| (f64::from(*a) - b / length).abs() < 1e-5;
     assert!(made.vector.iter().zip(&sum).all(close));
     // Nothing is like a word that has no n-gram, and rows of buckets are no answers.
-    assert!(words.lookup("").is_none());
+    assert!(words.lookup("").unwrap().is_none());
     assert!(words.similar("trucks", 99).unwrap().iter().all(|h| h.row < 20));
     let error = words.similar("", 3).unwrap_err().to_string();
     assert!(error.contains("no vector"), "{error}");
@@ -144,7 +144,7 @@ fn explicit_subwords_make_the_same_vectors() {
     let named = Embeddings::open(&path).unwrap();
     // All n-grams of these stand in words that are known.
     for word in ["man", "weigh", "bridge", "ruck"] {
-        let (a, b) = (buckets.lookup(word), named.lookup(word));
+        let (a, b) = (buckets.lookup(word).unwrap(), named.lookup(word).unwrap());
         if word == "man" {
             assert_eq!(a, b);
         }
@@ -164,7 +164,7 @@ fn explicit_subwords_make_the_same_vectors() {
         let pairs = ngrams_of(&word, &before).into_iter().zip(ngrams_of(&word, &after));
         for ((ngram, old), (same, new)) in pairs {
             assert_eq!(ngram, same);
-            let row = |c: &Container, r: u64| c.tensors[0].values_f32((20 + r) * 10, 10);
+            let row = |c: &Container, r: u64| c.tensors[0].values_f32((20 + r) * 10, 10).unwrap();
             assert_eq!(row(&before, old), row(&after, new));
         }
     }
@@ -186,12 +186,16 @@ fn some_words_are_kept_with_what_they_need() {
     let kept: Vec<_> = (0..some.len()).map(|row| some.word(row).into_owned()).collect();
     assert_eq!(kept, ["man", "queen", "new york"]);
     for word in &kept {
-        assert_eq!(all.lookup(word), some.lookup(word), "{word}");
+        assert_eq!(all.lookup(word).unwrap(), some.lookup(word).unwrap(), "{word}");
     }
-    assert!(!some.lookup("que").unwrap().known && !some.lookup("yorks").unwrap().known);
+    assert!(
+        !some.lookup("que").unwrap().unwrap().known
+            && !some.lookup("yorks").unwrap().unwrap().known
+    );
     // The lengths go with their words.
     let (before, after) = (open(&input).unwrap(), open(&output).unwrap());
-    let norm = |c: &Container, i: usize| c.tensor("norms").unwrap().values_f32(i as u64, 1)[0];
+    let norm =
+        |c: &Container, i: usize| c.tensor("norms").unwrap().values_f32(i as u64, 1).unwrap()[0];
     assert_eq!(norm(&after, 1), norm(&before, all.find("queen").unwrap()));
 }
 

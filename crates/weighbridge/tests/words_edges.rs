@@ -5,7 +5,8 @@ mod common;
 use common::format_of;
 use std::path::{Path, PathBuf};
 use weighbridge::codec::DType;
-use weighbridge::model::{MATRIX, NORMS, Report, Subject};
+use weighbridge::model::{MATRIX, NORMS, Subject};
+use weighbridge::plan::Report;
 use weighbridge::quantize::{Method, Quantization, QuantizeSettings};
 use weighbridge::words::select;
 use weighbridge::{
@@ -67,7 +68,8 @@ fn quantizing_weights_leaves_subwords_out_and_says_so() {
     common::write(&plan, &some);
     let (all, some) = (Embeddings::open(&output).unwrap(), Embeddings::open(&some).unwrap());
     let near = |word: &str| {
-        let (a, b) = (all.lookup(word).unwrap().vector, some.lookup(word).unwrap().vector);
+        let (a, b) =
+            (all.lookup(word).unwrap().unwrap().vector, some.lookup(word).unwrap().unwrap().vector);
         let length = |v: &[f32]| v.iter().map(|x| x * x).sum::<f32>().sqrt();
         let dot: f32 = a.iter().zip(b.iter()).map(|(x, y)| x * y).sum();
         dot / (length(&a) * length(&b))

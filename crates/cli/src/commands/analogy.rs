@@ -1,5 +1,6 @@
 //! `weighbridge analogy`: A is to B as C is to what?
 
+use super::Files;
 use super::questions::{ask, together};
 use super::similar::{Outcome, answer, in_json, in_text};
 use crate::args::Analogy;
@@ -14,11 +15,11 @@ struct Line<'a> {
     outcome: Outcome<'a>,
 }
 
-pub(super) fn run(args: &Analogy, options: &Options) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Analogy, options: &Options, files: Files) -> Result<ExitCode, Error> {
     if !matches!(args.words.len(), 0 | 3) {
         return Err(Error::refused("an analogy has three words", "A is to B as C is to what?"));
     }
-    let embeddings = super::open_words(&args.file, options)?;
+    let embeddings = files.words(&args.file, options)?;
     let given = match args.words.is_empty() {
         true => Vec::new(),
         // As a line would have them; a word with a tab in it is no word of any file.

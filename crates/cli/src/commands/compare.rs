@@ -1,13 +1,14 @@
 //! `weighbridge compare`: how near two texts are.
 
+use super::Files;
 use crate::args::Compare;
 use serde_json::json;
 use std::process::ExitCode;
-use weighbridge::{Encoder, Error, embed, models};
+use weighbridge::{Error, embed, models};
 
-pub(super) fn run(args: &Compare) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Compare, files: Files) -> Result<ExitCode, Error> {
     let settings = args.model.settings(args.pooling);
-    let encoder = Encoder::open_with(models::find(&args.model.model)?, &settings)?;
+    let encoder = files.encoder(&models::find(&args.model.model)?, &settings)?;
     let cosine = embed::compare(&encoder, &args.first, &args.second)?;
     if args.json {
         let texts = [&args.first, &args.second];

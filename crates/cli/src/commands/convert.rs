@@ -1,17 +1,18 @@
 //! `weighbridge convert`: another format, with every loss said first.
 
+use super::Files;
 use super::output::carry_out;
 use crate::args::Convert;
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::DType;
 use weighbridge::words::parse_words;
-use weighbridge::{Edit, Error, Formats, Input, Options, Output};
+use weighbridge::{Edit, Error, Formats, Options, Output};
 
-pub(super) fn run(args: &Convert, options: &Options) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let formats = Formats::builtin();
     let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
-    let container = formats.open(&Input::open(&args.input)?, options)?;
+    let container = files.open(&args.input, options)?;
     formats.check_options(options, container.format, format)?;
     let mut edit = Edit::new();
     edit.select.clone_from(&args.select);

@@ -1,14 +1,17 @@
 //! `weighbridge diff`: two files, tensor by tensor.
 
+use super::Files;
 use crate::args::Diff;
 use crate::progress::with_spinner;
 use crate::render::{GREEN, RED, Table, general, safe, styled};
 use std::process::ExitCode;
-use weighbridge::{Difference, Error, diff, open};
+use weighbridge::{Difference, Error, Options, diff};
 
-pub(super) fn run(args: &Diff) -> Result<ExitCode, Error> {
-    let (first, second) = (open(&args.first)?, open(&args.second)?);
-    let difference = with_spinner(&args.first, || diff(&first, &second, args.tolerance));
+pub(super) fn run(args: &Diff, files: Files) -> Result<ExitCode, Error> {
+    let options = Options::default();
+    let first = files.open(&args.first, &options)?;
+    let second = files.open(&args.second, &options)?;
+    let difference = with_spinner(&args.first, || diff(&first, &second, args.tolerance))?;
     if args.json {
         super::print_json(&difference)?;
     } else {

@@ -1,5 +1,6 @@
 //! `weighbridge embed`: texts to vectors, to the terminal or into a file of any format.
 
+use super::Files;
 use super::output::Outcome;
 use crate::args::Embed;
 use crate::progress::with_bar;
@@ -21,7 +22,7 @@ use weighbridge::{
     Conversion, Encoder, Error, Format, Formats, Output, Progress, Stage, Status, models,
 };
 
-pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Embed, files: Files) -> Result<ExitCode, Error> {
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let formats = Formats::builtin();
     // What has no name is printed, and only lines can be.
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Embed) -> Result<ExitCode, Error> {
     if settings.precision == Precision::Bf16 && !has_bf16() {
         eprintln!("note: this processor does not multiply bf16; f32 is used, which is closer");
     }
-    let encoder = Encoder::open_with(model, &settings)?;
+    let encoder = files.encoder(&model, &settings)?;
     let Some(output) = output else {
         return print_vectors(args, &encoder, &mut texts, bytes);
     };

@@ -1,5 +1,6 @@
 //! `weighbridge evaluate`: how many analogies come out right.
 
+use super::Files;
 use crate::args::Evaluate;
 use crate::progress::with_bar;
 use crate::render::{Table, grouped, safe};
@@ -7,8 +8,8 @@ use std::process::ExitCode;
 use weighbridge::words::{Evaluation, Score, evaluate};
 use weighbridge::{Error, Options};
 
-pub(super) fn run(args: &Evaluate, options: &Options) -> Result<ExitCode, Error> {
-    let embeddings = super::open_words(&args.file, options)?;
+pub(super) fn run(args: &Evaluate, options: &Options, files: Files) -> Result<ExitCode, Error> {
+    let embeddings = files.words(&args.file, options)?;
     let name = args.questions.display().to_string();
     let questions = std::fs::read(&args.questions).map_err(|e| Error::io(&args.questions, e))?;
     let result =

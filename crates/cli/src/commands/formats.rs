@@ -5,7 +5,7 @@ use crate::render::{Table, styled};
 use serde_json::json;
 use std::process::ExitCode;
 use weighbridge::codec::DType;
-use weighbridge::model::{Holds, Keeps};
+use weighbridge::plan::{Holds, Keeps};
 use weighbridge::{Encoding, Error, Format, Formats};
 
 pub(super) fn run(args: &ListFormats) -> Result<ExitCode, Error> {

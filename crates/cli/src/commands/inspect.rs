@@ -1,26 +1,27 @@
 //! `weighbridge inspect`: what is inside.
 
+use super::Files;
 use crate::args::Inspect;
 use crate::progress::with_spinner;
 use crate::render::{self, BOLD, safe, styled};
 use std::process::ExitCode;
-use weighbridge::{Container, Detail, Error, Formats, Input, Options};
+use weighbridge::{Container, Detail, Error, Formats, Options};
 
-pub(super) fn run(args: &Inspect, options: &Options) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Inspect, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let mut detail = Detail::new();
     detail.tensors = args.tensors.as_deref().map(str::parse).transpose()?;
     (detail.stats, detail.values) = (args.stats, args.values);
     (detail.vocabulary, detail.bytes) = (args.vocab, args.bytes);
-    let container = Formats::builtin().open(&Input::open(&args.file)?, options)?;
+    let container = files.open(&args.file, options)?;
     if args.json {
-        return super::print_json(&weighbridge::summary(&container, &detail));
+        return super::print_json(&weighbridge::summary(&container, &detail)?);
     }
     // Only statistics read the data.
     let make = || text(args, &container, &detail);
-    super::print(&if args.stats { with_spinner(&args.file, make) } else { make() })
+    super::print(&if args.stats { with_spinner(&args.file, make) } else { make() }?)
 }
 
-fn text(args: &Inspect, container: &Container, detail: &Detail) -> String {
+fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String, Error> {
     let info = Formats::builtin().find(container.format).map(|f| f.info());
     let mut out = format!(
         "{}: {}, {}, {}\n",
@@ -31,12 +32,12 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> String {
     );
     if info.is_some_and(|i| i.declarations) {
         out.push('\n');
-        out.push_str(&render::declarations(container, detail));
+        out.push_str(&render::declarations(container, detail)?);
     } else {
-        out.push_str(&render::overview(container, detail));
+        out.push_str(&render::overview(container, detail)?);
     }
     if args.bytes {
         out.push_str(&render::region_map(container));
     }
-    out
+    Ok(out)
 }

@@ -1,5 +1,6 @@
 //! `weighbridge lookup`: the vectors of words.
 
+use super::Files;
 use super::questions::{Answer, Said, ask, together};
 use crate::args::Lookup;
 use crate::render::{DIM, safe, styled};
@@ -14,15 +15,15 @@ struct Line<'a> {
     vector: Option<&'a [f32]>,
 }
 
-pub(super) fn run(args: &Lookup, options: &Options) -> Result<ExitCode, Error> {
-    let embeddings = super::open_words(&args.file, options)?;
+pub(super) fn run(args: &Lookup, options: &Options, files: Files) -> Result<ExitCode, Error> {
+    let embeddings = files.words(&args.file, options)?;
     ask(args.words.clone(), "one word a line", together(1), |words| {
-        Ok(words.iter().map(|word| answer(&embeddings, word, args.json)).collect())
+        words.iter().map(|word| answer(&embeddings, word, args.json)).collect()
     })
 }
 
-fn answer(embeddings: &Embeddings, word: &str, json: bool) -> Answer {
-    let found = embeddings.lookup(word);
+fn answer(embeddings: &Embeddings, word: &str, json: bool) -> Result<Answer, Error> {
+    let found = embeddings.lookup(word)?;
     let known = found.as_ref().is_some_and(|f| f.known);
     let vector = found.as_ref().map(|f| &*f.vector);
     let text = match vector {
@@ -43,5 +44,5 @@ fn answer(embeddings: &Embeddings, word: &str, json: bool) -> Answer {
             Said::Note(styled(DIM, safe(&note)))
         }
     };
-    Answer { text, said }
+    Ok(Answer { text, said })
 }

@@ -1,23 +1,23 @@
 //! `weighbridge metadata`: what a file says of itself, and saying it otherwise.
 
+use super::Files;
 use super::output::carry_out;
 use crate::args::Metadata;
 use crate::render::{Table, safe};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::{
-    Advice, Container, Detail, Edit, Error, Formats, Input, Options, Output, check_metadata,
-    summary,
+    Advice, Container, Detail, Edit, Error, Formats, Options, Output, check_metadata, summary,
 };
 
-pub(super) fn run(args: &Metadata, options: &Options) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let edits = !args.set.is_empty() || !args.remove.is_empty();
     if !edits && args.out.is_some() {
         let hint = "--set and --remove say what; a plain copy is a matter of `cp`";
         return Err(Error::refused("there is nothing to change", hint));
     }
     let formats = Formats::builtin();
-    let container = formats.open(&Input::open(&args.file)?, options)?;
+    let container = files.open(&args.file, options)?;
     if !edits {
         return show(args, &container);
     }
@@ -55,7 +55,7 @@ fn belongs_elsewhere(formats: &Formats, out: &Path, id: &str) -> Option<&'static
 fn show(args: &Metadata, container: &Container) -> Result<ExitCode, Error> {
     if args.json {
         let detail = Detail::new();
-        return super::print_json(&summary(container, &detail).metadata());
+        return super::print_json(&summary(container, &detail)?.metadata());
     }
     if container.metadata.is_empty() {
         return super::print("no metadata\n");

@@ -24,35 +24,56 @@ mod verify;
 use crate::args::{Invocation, Verb};
 use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::{Embeddings, Error, Formats, Input, Options};
+use weighbridge::encoder::Settings;
+use weighbridge::source::Access;
+use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
 
 pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
-    let options = command.options;
+    let (options, files) = (command.options, Files(command.access));
     match command.verb {
-        Verb::Inspect(args) => inspect::run(&args, &options),
-        Verb::Verify(args) => verify::run(&args, &options),
-        Verb::Convert(args) => convert::run(&args, &options),
-        Verb::Quantize(args) => quantize::run(&args, options),
-        Verb::Lookup(args) => lookup::run(&args, &options),
-        Verb::Similar(args) => similar::run(&args, &options),
-        Verb::Analogy(args) => analogy::run(&args, &options),
-        Verb::Evaluate(args) => evaluate::run(&args, &options),
-        Verb::Select(args) => select::run(&args, &options),
-        Verb::Metadata(args) => metadata::run(&args, &options),
+        Verb::Inspect(args) => inspect::run(&args, &options, files),
+        Verb::Verify(args) => verify::run(&args, &options, files),
+        Verb::Convert(args) => convert::run(&args, &options, files),
+        Verb::Quantize(args) => quantize::run(&args, options, files),
+        Verb::Lookup(args) => lookup::run(&args, &options, files),
+        Verb::Similar(args) => similar::run(&args, &options, files),
+        Verb::Analogy(args) => analogy::run(&args, &options, files),
+        Verb::Evaluate(args) => evaluate::run(&args, &options, files),
+        Verb::Select(args) => select::run(&args, &options, files),
+        Verb::Metadata(args) => metadata::run(&args, &options, files),
         Verb::Pull(args) => pull::run(&args),
-        Verb::Embed(args) => embed::run(&args),
-        Verb::Compare(args) => compare::run(&args),
-        Verb::Tokenize(args) => tokenize::run(&args),
-        Verb::Diff(args) => diff::run(&args),
+        Verb::Embed(args) => embed::run(&args, files),
+        Verb::Compare(args) => compare::run(&args, files),
+        Verb::Tokenize(args) => tokenize::run(&args, files),
+        Verb::Diff(args) => diff::run(&args, files),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),
         Verb::Completions { shell } => completions::run(shell),
     }
 }
 
-/// The word embeddings of a file.
-fn open_words(file: &Path, options: &Options) -> Result<Embeddings, Error> {
-    Embeddings::new(&Formats::builtin().open(&Input::open(file)?, options)?)
+/// How the files of a command are reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Files(pub Access);
+
+impl Files {
+    fn input(self, path: &Path) -> Result<Input, Error> {
+        Input::open_with(path, self.0)
+    }
+
+    fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
+        Formats::builtin().open(&self.input(path)?, options)
+    }
+
+    /// The word embeddings of a file.
+    fn words(self, path: &Path, options: &Options) -> Result<Embeddings, Error> {
+        Embeddings::new(&self.open(path, options)?)
+    }
+
+    /// The model of a file or a directory.
+    fn encoder(self, path: &Path, settings: &Settings) -> Result<Encoder, Error> {
+        Encoder::new(&self.open(path, &Options::default())?, settings)
+    }
 }
 
 /// Prints to standard output; a reader that went away (`| head`) is no error.

@@ -4,7 +4,7 @@ use crate::hints;
 use crate::progress::with_bar;
 use crate::render::{self, BOLD, DIM, GREEN, YELLOW, safe, styled};
 use std::path::Path;
-use weighbridge::model::Report;
+use weighbridge::plan::Report;
 use weighbridge::{Conversion, Error, Formats, Output, Plan};
 
 /// Writes a plan unless it is a dry run, and says what that did.

@@ -1,5 +1,6 @@
 //! `weighbridge quantize`: fewer bits a weight, and what that cost.
 
+use super::Files;
 use super::output::{Outcome, report_text};
 use crate::args::Quantize;
 use crate::progress::with_bar;
@@ -9,12 +10,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weighbridge::codec::block::BlockEncoder;
-use weighbridge::model::Report;
+use weighbridge::plan::Report;
 use weighbridge::quantize::{
     Calibration, Domain, Importance, Method, ProductSettings, Quantization, QuantizeReport,
     QuantizeSettings,
 };
-use weighbridge::{Error, Format, Formats, Input, Options, Output};
+use weighbridge::{Error, Format, Formats, Options, Output};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -28,10 +29,10 @@ struct Line<'a> {
     figures: &'a QuantizeReport,
 }
 
-pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> {
-    let settings = settings(args, options)?;
+pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<ExitCode, Error> {
+    let settings = settings(args, options, files)?;
     let formats = &settings.formats;
-    let container = formats.open(&Input::open(&args.input)?, &settings.options)?;
+    let container = files.open(&args.input, &settings.options)?;
     let job = Quantization::new(&container, &settings)?;
     let output = output(args, job.format(), formats)?;
     if args.output.is_some() {
@@ -67,7 +68,7 @@ pub(super) fn run(args: &Quantize, options: Options) -> Result<ExitCode, Error> 
     super::print(&text(&outcome, report, needs))
 }
 
-fn settings(args: &Quantize, options: Options) -> Result<QuantizeSettings, Error> {
+fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeSettings, Error> {
     let unknown = || Error::refused(format!("there is no method {:?}", args.method), "");
     let mut settings = QuantizeSettings::new(Method::from_name(&args.method).ok_or_else(unknown)?);
     if args.encoder == "reference" {
@@ -82,7 +83,7 @@ fn settings(args: &Quantize, options: Options) -> Result<QuantizeSettings, Error
     settings.min_bytes = args.min_bytes;
     settings.clip = args.clip;
     if let Some(path) = &args.importance {
-        settings.importance = Some(Importance::new(&weighbridge::open(path)?)?);
+        settings.importance = Some(Importance::new(&files.open(path, &Options::default())?)?);
     }
     settings.calibration = match &args.calibrate_with {
         Some(file) => Calibration::Texts(lines(file)?),

@@ -1,5 +1,6 @@
 //! `weighbridge select`: some words of a file.
 
+use super::Files;
 use super::convert::{dtype, read_words};
 use super::output::carry_out;
 use crate::args::Select;
@@ -9,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::words::{Selected, parse_words, select};
-use weighbridge::{Advice, Conversion, Edit, Error, Formats, Input, Options, Output};
+use weighbridge::{Advice, Conversion, Edit, Error, Formats, Options, Output};
 
 /// Words that are named of those that were not found.
 const NAMED: usize = 5;
@@ -22,11 +23,11 @@ struct Line<'a> {
     unknown: &'a [String],
 }
 
-pub(super) fn run(args: &Select, options: &Options) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let words = wanted(&args.words)?;
     let formats = Formats::builtin();
     let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
-    let container = formats.open(&Input::open(&args.file)?, options)?;
+    let container = files.open(&args.file, options)?;
     formats.check_options(options, container.format, format)?;
     let Selected { container, unknown, .. } = select(&container, &words)?;
     if let Some(first) = unknown.first().filter(|_| !args.ignore_unknown) {

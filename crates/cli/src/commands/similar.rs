@@ -1,5 +1,6 @@
 //! `weighbridge similar`: the words nearest to a word. `weighbridge analogy` shares its answers.
 
+use super::Files;
 use super::questions::{Answer, Said, ask, together};
 use crate::args::Similar;
 use crate::render::{BOLD, DIM, Table, safe, styled};
@@ -25,8 +26,8 @@ pub(super) struct Outcome<'a> {
     error: Option<String>,
 }
 
-pub(super) fn run(args: &Similar, options: &Options) -> Result<ExitCode, Error> {
-    let embeddings = super::open_words(&args.file, options)?;
+pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<ExitCode, Error> {
+    let embeddings = files.words(&args.file, options)?;
     let together = together(args.k.min(embeddings.len()));
     ask(args.words.clone(), "one word a line", together, |words| {
         let questions = words.iter().map(|word| embeddings.question(word)).collect();

@@ -1,12 +1,13 @@
 //! `weighbridge tokenize`: the tokens that a model makes of a text.
 
+use super::Files;
 use crate::args::Tokenize;
 use crate::render::{Table, safe};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::process::ExitCode;
 use weighbridge::encoder::{Tokenizer, token_limit};
-use weighbridge::{Error, models};
+use weighbridge::{Error, Options, models};
 
 #[derive(Serialize)]
 struct Tokens<'a> {
@@ -14,9 +15,9 @@ struct Tokens<'a> {
     tokens: Vec<Cow<'a, str>>,
 }
 
-pub(super) fn run(args: &Tokenize) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Tokenize, files: Files) -> Result<ExitCode, Error> {
     // The weights are not needed.
-    let container = weighbridge::open(models::find(&args.model)?)?;
+    let container = files.open(&models::find(&args.model)?, &Options::default())?;
     let tokenizer = Tokenizer::of(&container)?;
     let limit = args.max_tokens.or_else(|| token_limit(&container)).unwrap_or(usize::MAX);
     let mut ids = Vec::new();

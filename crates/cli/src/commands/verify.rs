@@ -1,18 +1,19 @@
 //! `weighbridge verify`: every rule of the format.
 
+use super::Files;
 use crate::args::Verify;
 use crate::hints;
 use crate::progress::with_spinner;
 use crate::render;
 use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::{Error, Formats, Input, Options, Verdict, verify};
+use weighbridge::{Error, Formats, Options, Verdict, verify};
 
-pub(super) fn run(args: &Verify, options: &Options) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Verify, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let mut verdicts = Vec::new();
     let mut worst = 0;
     for file in &args.files {
-        let mut verdict = match with_spinner(file, || check(file, options, args.quick)) {
+        let mut verdict = match with_spinner(file, || check(files, file, options, args.quick)) {
             Ok(verdict) => verdict,
             // A wrong option is wrong for every file.
             Err(error @ Error::Refused(_)) => return Err(error),
@@ -43,6 +44,6 @@ pub(super) fn run(args: &Verify, options: &Options) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(worst))
 }
 
-fn check(file: &Path, options: &Options, quick: bool) -> Result<Verdict, Error> {
-    verify(Formats::builtin(), &Input::open(file)?, options, quick)
+fn check(files: Files, file: &Path, options: &Options, quick: bool) -> Result<Verdict, Error> {
+    verify(Formats::builtin(), &files.input(file)?, options, quick)
 }

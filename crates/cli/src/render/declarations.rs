@@ -4,10 +4,10 @@ use super::{general, safe};
 use weighbridge::codec::{DType, Scalar};
 use weighbridge::model::{Array, Value};
 use weighbridge::wire::to_len;
-use weighbridge::{Container, Detail, Stats, Tensor, stats};
+use weighbridge::{Container, Detail, Error, Stats, Tensor, stats};
 
 /// Size variables, metadata and tensors with previews; with statistics when they are asked for.
-pub(crate) fn declarations(container: &Container, detail: &Detail) -> String {
+pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<String, Error> {
     let mut out = String::new();
     for (name, value) in &container.sizevars {
         out.push_str(&format!("{} := {value}\n", safe(name)));
@@ -16,7 +16,7 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> String {
         out.push('\n');
     }
     for (key, value) in &container.metadata {
-        out.push_str(&format!("{}: {}\n", safe(key), declared_value(value)));
+        out.push_str(&format!("{}: {}\n", safe(key), declared_value(value)?));
     }
     if let Some(v) = &container.vocabulary {
         let special: Vec<_> = v.special.iter().map(|(n, id)| format!("{n} {id}")).collect();
@@ -32,28 +32,28 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> String {
         out.push('\n');
     }
     for tensor in detail.chosen(container) {
-        out.push_str(&declared_tensor(tensor, detail));
+        out.push_str(&declared_tensor(tensor, detail)?);
         out.push('\n');
     }
-    out
+    Ok(out)
 }
 
-fn declared_value(value: &Value) -> String {
+fn declared_value(value: &Value) -> Result<String, Error> {
     let kind = value.type_name();
-    match value {
+    Ok(match value {
         Value::Text(text) => format!("{kind} = \"{}\"", safe(text)),
         Value::Bits { bytes, .. } => {
             let first: Vec<_> = bytes.iter().take(4).map(|b| format!("{b:02x}")).collect();
             format!("{kind} = {}", first.join(" "))
         }
         Value::Array(a) => {
-            let at = |i: usize| scalar(a.scalar(i), a.dtype);
-            format!("{kind} = {}", values(&a.shape, Array::count(a), at))
+            let at = |i: usize| Ok(scalar(a.scalar(i), a.dtype));
+            format!("{kind} = {}", values(&a.shape, Array::count(a), at)?)
         }
         other => {
             format!("{kind} = {}", other.to_plain_text().map(|t| number(&t)).unwrap_or_default())
         }
-    }
+    })
 }
 
 /// A float's text with six digits, everything else as it is.
@@ -64,7 +64,7 @@ fn number(text: &str) -> String {
     }
 }
 
-fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
+fn declared_tensor(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
     let dims: Vec<_> = tensor.shape.iter().map(u64::to_string).collect();
     let dtype = tensor.encoding.name();
     let kind =
@@ -72,20 +72,20 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> String {
     let name = safe(&tensor.name);
     let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
     if !tensor.has_data() || count == 0 {
-        return format!("{name}: {kind} -- uninitialized\n");
+        return Ok(format!("{name}: {kind} -- uninitialized\n"));
     }
     let at = |i: usize| value_at(tensor, i as u64);
     if count == 1 {
-        return format!("{name}: {dtype} = {}\n", at(0));
+        return Ok(format!("{name}: {dtype} = {}\n", at(0)?));
     }
-    let mut out = format!("{name}: {kind} = {}\n", values(&tensor.shape, count, at));
+    let mut out = format!("{name}: {kind} = {}\n", values(&tensor.shape, count, at)?);
     if detail.stats
-        && let Some(s) = stats(tensor)
+        && let Some(s) = stats(tensor)?
     {
         let bytes = tensor.stored_len().map_or(0, to_len);
         out.push_str(&statistics(&s, bytes));
     }
-    out
+    Ok(out)
 }
 
 fn scalar(value: Scalar, dtype: DType) -> String {
@@ -99,24 +99,33 @@ fn scalar(value: Scalar, dtype: DType) -> String {
 }
 
 /// One value of a tensor as text.
-pub(super) fn value_at(tensor: &Tensor, index: u64) -> String {
-    tensor.scalar(index).map_or(String::new(), |v| scalar(v, tensor.encoding.stored()))
+pub(super) fn value_at(tensor: &Tensor, index: u64) -> Result<String, Error> {
+    let value = tensor.scalar(index)?;
+    Ok(value.map_or(String::new(), |v| scalar(v, tensor.encoding.stored())))
 }
 
 /// Up to ten values, else the first and last five.
-pub(super) fn run(start: usize, count: usize, at: &impl Fn(usize) -> String) -> String {
-    let items: Vec<_> = if count <= 10 {
+pub(super) fn run(
+    start: usize,
+    count: usize,
+    at: &impl Fn(usize) -> Result<String, Error>,
+) -> Result<String, Error> {
+    let items: Result<Vec<_>, Error> = if count <= 10 {
         (start..start + count).map(at).collect()
     } else {
         let first = (start..start + 5).map(at);
         let last = (start + count - 5..start + count).map(at);
-        first.chain(["...".to_owned()]).chain(last).collect()
+        first.chain([Ok("...".to_owned())]).chain(last).collect()
     };
-    format!("{{ {} }}", items.join(", "))
+    Ok(format!("{{ {} }}", items?.join(", ")))
 }
 
 /// A vector in one line; of a matrix as many first rows as it has dimensions.
-fn values(shape: &[u64], count: usize, at: impl Fn(usize) -> String) -> String {
+fn values(
+    shape: &[u64],
+    count: usize,
+    at: impl Fn(usize) -> Result<String, Error>,
+) -> Result<String, Error> {
     if shape.len() <= 1 {
         return run(0, count, &at);
     }
@@ -124,12 +133,14 @@ fn values(shape: &[u64], count: usize, at: impl Fn(usize) -> String) -> String {
     let rows = all.min(shape.len()).min(5);
     let width = count.checked_div(all).unwrap_or(0);
     let mut lines = vec!["{ ".to_owned()];
-    lines.extend((0..rows).map(|r| format!("{} ,", run(r * width, width, &at))));
+    for row in 0..rows {
+        lines.push(format!("{} ,", run(row * width, width, &at)?));
+    }
     if all > rows {
         lines.push("...".to_owned());
     }
     lines.push("}".to_owned());
-    lines.join("\n")
+    Ok(lines.join("\n"))
 }
 
 fn statistics(s: &Stats, bytes: usize) -> String {

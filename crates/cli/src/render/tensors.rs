@@ -3,9 +3,9 @@
 use super::declarations::{run, value_at};
 use super::{BOLD, DIM, Table, general, grouped, safe, size, styled};
 use weighbridge::model::{SubwordKind, Subwords, Value};
-use weighbridge::{Container, Detail, Stats, Tensor, describe_region, stats};
+use weighbridge::{Container, Detail, Error, Stats, Tensor, describe_region, stats};
 
-pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
+pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String, Error> {
     let mut out = String::new();
     let title = |text: &str| format!("\n{}\n", styled(BOLD, text));
     if !container.metadata.is_empty() {
@@ -39,7 +39,9 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
     }
     out.push_str(&table.render());
     if detail.stats || detail.values {
-        chosen.iter().for_each(|t| out.push_str(&tensor_detail(t, detail)));
+        for tensor in &chosen {
+            out.push_str(&tensor_detail(tensor, detail)?);
+        }
     }
     if let Some(v) = &container.vocabulary {
         out.push_str(&title(&format!("vocabulary ({} tokens)", grouped(v.len() as u64))));
@@ -60,7 +62,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
     if !container.attachments.is_empty() {
         out.push_str(&title("attachments"));
         for a in &container.attachments {
-            out.push_str(&format!("  {}  {}\n", safe(&a.name), size(a.data.len() as u64)));
+            out.push_str(&format!("  {}  {}\n", safe(&a.name), size(a.data.len())));
         }
     }
     if let Some(r) = &container.records {
@@ -69,7 +71,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> String {
             out.push_str(&format!("  {}\n", safe(item)));
         }
     }
-    out
+    Ok(out)
 }
 
 fn short_value(value: &Value) -> String {
@@ -81,19 +83,19 @@ fn short_value(value: &Value) -> String {
     }
 }
 
-fn tensor_detail(tensor: &Tensor, detail: &Detail) -> String {
+fn tensor_detail(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
     let mut out = format!("\n{}\n", styled(BOLD, safe(&tensor.name)));
     if detail.values && tensor.has_data() {
         let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
-        let shown = run(0, count, &|i| value_at(tensor, i as u64));
+        let shown = run(0, count, &|i| value_at(tensor, i as u64))?;
         out.push_str(&format!("  {shown}\n"));
     }
     if detail.stats
-        && let Some(s) = stats(tensor)
+        && let Some(s) = stats(tensor)?
     {
         out.push_str(&statistics(&s));
     }
-    out
+    Ok(out)
 }
 
 fn statistics(s: &Stats) -> String {

@@ -1,7 +1,7 @@
 //! The linear algebra that finding a rotation takes: eigenvectors of a symmetric matrix, and the
 //! orthogonal matrix nearest to one. Matrices are stored row by row.
 
-use rayon::prelude::*;
+use crate::parallel::*;
 
 /// The fewest rows of a matrix that are worth a task for another thread.
 const ROWS_PER_TASK: usize = 64;

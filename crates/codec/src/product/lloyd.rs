@@ -2,7 +2,7 @@
 
 use super::kernels::{self, Centroids, LANES, Lanes, Tiles};
 use super::random::Random;
-use rayon::prelude::*;
+use crate::parallel::*;
 
 /// Into how many tasks the rows are cut. It does not depend on the processors, so neither do the
 /// sums that are added up task by task; it bounds the memory that these take.

@@ -13,7 +13,7 @@ use super::kernels::{self, LANES, Lanes, Tiles};
 use super::linear::{eigen, identity, polar, transposed};
 use super::lloyd::{self, Blocks, Shape};
 use super::random::Random;
-use rayon::prelude::*;
+use crate::parallel::*;
 use std::ops::ControlFlow;
 
 /// Rows for each centroid that the rotation is found with.

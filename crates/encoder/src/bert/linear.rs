@@ -5,9 +5,9 @@ use crate::kernels::matrix::{self, Activation, Left, Packed, Start};
 use crate::kernels::pairs::{self, Kind};
 use crate::kernels::{BF16, LEVEL, Level, PANEL, bytes};
 use crate::settings::Precision;
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
+use weighbridge_codec::parallel::*;
 use weighbridge_format::{Error, Tensor};
 
 /// The packed weights and the bias of a linear layer.
@@ -53,7 +53,7 @@ impl Linear {
         let columns = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
         let mut bias: Vec<f32> = matrices.iter().flat_map(|(_, bias)| bias).copied().collect();
         bias.resize(columns.next_multiple_of(PANEL), 0.0);
-        let non_finite = Mutex::new(None);
+        let failed = Mutex::new(None);
         // Reads the rows of a panel, from whichever matrices they are in.
         let rows = |first: usize, values: &mut Vec<f32>, raw: &mut Vec<u8>| {
             values.clear();
@@ -64,11 +64,13 @@ impl Linear {
                 let end = (first + PANEL).min(start + bias.len());
                 if from < end {
                     let place = &mut values[(from - first) * depth..(end - first) * depth];
-                    tensor.rows_f32((from - start) as u64, place, raw);
-                    if !place.iter().all(|v| v.is_finite())
-                        && let Ok(mut non_finite) = non_finite.lock()
-                    {
-                        *non_finite = Some(tensor.name.clone());
+                    let read = tensor.rows_f32((from - start) as u64, place, raw);
+                    let read = read.and_then(|()| match place.iter().all(|v| v.is_finite()) {
+                        true => Ok(()),
+                        false => Err(not_finite(&tensor.name)),
+                    });
+                    if let (Err(error), Ok(mut failed)) = (read, failed.lock()) {
+                        *failed = Some(error);
                     }
                 }
                 start += bias.len();
@@ -103,8 +105,8 @@ impl Linear {
             });
             Weights::F32(packed)
         };
-        match non_finite.into_inner() {
-            Ok(Some(name)) => Err(not_finite(&name)),
+        match failed.into_inner() {
+            Ok(Some(error)) => Err(error),
             _ => Ok(Linear { weights, bias, depth, columns }),
         }
     }

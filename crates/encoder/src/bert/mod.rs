@@ -91,13 +91,13 @@ impl Bert {
         let positions = tensors.shaped(positions, &[config.positions, hidden])?;
         let mut position_embeddings = vec![0.0; config.positions * hidden];
         let mut raw = Vec::new();
-        positions.rows_f32(0, &mut position_embeddings, &mut raw);
+        positions.rows_f32(0, &mut position_embeddings, &mut raw)?;
         // Texts are of the first type; models without types have no such tensor.
         let types = "embeddings.token_type_embeddings.weight";
         if tensors.has(types) {
             let [count, _] = tensors.matrix(types)?;
             let mut first = vec![0.0; hidden];
-            tensors.shaped(types, &[count, hidden])?.rows_f32(0, &mut first, &mut raw);
+            tensors.shaped(types, &[count, hidden])?.rows_f32(0, &mut first, &mut raw)?;
             for row in position_embeddings.chunks_exact_mut(hidden) {
                 row.iter_mut().zip(&first).for_each(|(p, t)| *p += t);
             }
@@ -163,17 +163,48 @@ impl Bert {
         texts: &[Range<usize>],
         scratches: &mut [Scratch],
         observer: Option<Observer>,
-    ) {
+    ) -> Result<(), Error> {
         let team = Team::new(scratches.len());
-        let Some((first, others)) = scratches.split_first_mut() else { return };
-        // Threads of their own: those of a pool may be busy, and then all would wait.
-        std::thread::scope(|scope| {
-            for (i, scratch) in others.iter_mut().enumerate() {
-                let member = team.member(i + 1);
-                scope.spawn(move || self.run_member(ids, texts, member, scratch, None));
+        let Some((first, others)) = scratches.split_first_mut() else { return Ok(()) };
+        self.embed_tokens(ids, texts, first)?;
+        for scratch in &mut *others {
+            scratch.hidden.clone_from(&first.hidden);
+        }
+        #[cfg(feature = "threads")]
+        if !others.is_empty() {
+            // Threads of their own: those of a pool may be busy, and then all would wait.
+            std::thread::scope(|scope| {
+                for (i, scratch) in others.iter_mut().enumerate() {
+                    let member = team.member(i + 1);
+                    scope.spawn(move || self.run_member(ids, texts, member, scratch, None));
+                }
+                self.run_member(ids, texts, team.member(0), first, observer);
+            });
+            return Ok(());
+        }
+        self.run_member(ids, texts, team.member(0), first, observer);
+        Ok(())
+    }
+
+    /// Fills `hidden` with the vectors of words and places.
+    fn embed_tokens(
+        &self,
+        ids: &[u32],
+        texts: &[Range<usize>],
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
+        let width = self.config.hidden;
+        let Scratch { hidden, raw, .. } = scratch;
+        hidden.resize(ids.len() * width, 0.0);
+        for text in texts {
+            let rows = hidden[text.start * width..text.end * width].chunks_exact_mut(width);
+            let positions = self.position_embeddings.chunks_exact(width);
+            for ((row, &id), position) in rows.zip(&ids[text.clone()]).zip(positions) {
+                self.word_embeddings.rows_f32(u64::from(id), row, raw)?;
+                row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
             }
-            self.run_member(ids, texts, team.member(0), first, observer);
-        });
+        }
+        Ok(())
     }
 
     fn run_member(
@@ -190,21 +221,12 @@ impl Bert {
             }
         };
         let Config { hidden, intermediate, heads, activation, .. } = self.config;
-        let Scratch { hidden: x, qkv, attention, intermediate: wide, rounded, raw } = scratch;
+        let Scratch { hidden: x, qkv, attention, intermediate: wide, rounded, .. } = scratch;
         let tokens = ids.len();
-        x.resize(tokens * hidden, 0.0);
         // Attention reads whole panels of values, which may be wider than the last head.
         qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         attention.resize(tokens * hidden, 0.0);
         wide.resize(tokens.min(FEED_FORWARD_ROWS) * intermediate, 0.0);
-        for text in texts {
-            let rows = x[text.start * hidden..text.end * hidden].chunks_exact_mut(hidden);
-            let positions = self.position_embeddings.chunks_exact(hidden);
-            for ((row, &id), position) in rows.zip(&ids[text.clone()]).zip(positions) {
-                self.word_embeddings.rows_f32(u64::from(id), row, raw);
-                row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
-            }
-        }
         self.normalize(&self.norm, x);
         let (head, none) = (self.config.head_width(), Activation::None);
         let own_heads = member.share(heads);

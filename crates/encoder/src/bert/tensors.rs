@@ -74,7 +74,7 @@ impl<'a> Tensors<'a> {
     }
 
     pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
-        let values = self.shaped(name, &[len])?.values_f32(0, len);
+        let values = self.shaped(name, &[len])?.values_f32(0, len)?;
         match values.iter().all(|v| v.is_finite()) {
             true => Ok(values),
             false => Err(not_finite(name)),

@@ -1,6 +1,7 @@
 //! The inputs of a model's matrix products: calibrated quantization needs to know them.
 
 use super::{Encoder, batches};
+use weighbridge_codec::parallel::current_num_threads;
 use weighbridge_format::{Advice, Error, Listing};
 
 impl Encoder {
@@ -27,9 +28,9 @@ impl Encoder {
         observer: &mut (dyn FnMut(usize, &[f32]) + Send),
     ) -> Result<(), Error> {
         let mut non_finite = false;
-        let mut run = || {
+        let run = || -> Result<(), Error> {
             let (ids, ranges) = self.tokenize(texts);
-            let mut scratches = self.scratches(self.model.team_size(rayon::current_num_threads()));
+            let mut scratches = self.scratches(self.model.team_size(current_num_threads()));
             let mut inspect = |product: usize, rows: &[f32]| {
                 non_finite |= rows.iter().any(|value| !value.is_finite());
                 observer(product, rows);
@@ -38,13 +39,11 @@ impl Encoder {
                 let (first, last) = (ranges[batch.start].start, ranges[batch.end - 1].end);
                 let ranges: Vec<_> =
                     ranges[batch].iter().map(|r| r.start - first..r.end - first).collect();
-                self.model.run(&ids[first..last], &ranges, &mut scratches, Some(&mut inspect));
+                self.model.run(&ids[first..last], &ranges, &mut scratches, Some(&mut inspect))?;
             }
+            Ok(())
         };
-        match &self.pool {
-            Some(pool) => pool.install(run),
-            None => run(),
-        }
+        self.pool.install(run)?;
         if non_finite {
             let what = "the texts lead to values inside the model that are NaN or infinite";
             return Err(Error::refused(what, Advice::See(Listing::Findings)));

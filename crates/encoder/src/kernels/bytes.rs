@@ -8,8 +8,8 @@ use super::lanes::{abs_max_and_sum, round_i8};
 use super::matrix::{Activation, MAX_TILE_ROWS, Start};
 use super::rounded::{self, TileOptions, Tiles};
 use super::{LEVEL, Level, PANEL, by_rows};
-use rayon::prelude::*;
 use std::ops::Range;
+use weighbridge_codec::parallel::*;
 
 /// Values that share a scale; those of MCF's q8.
 pub(super) const BLOCK: usize = 32;

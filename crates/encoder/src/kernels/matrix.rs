@@ -7,8 +7,8 @@
 use super::lanes::{gelu, gelu_tanh, relu};
 use super::prefetch::prefetch_results;
 use super::{LEVEL, Level, Lines, PANEL, by_rows};
-use rayon::prelude::*;
 use std::ops::Range;
+use weighbridge_codec::parallel::*;
 
 /// The most rows of a tile, which are computed together: with one register of columns this fills
 /// half of those of AVX-512, as many as loads can feed.

@@ -10,8 +10,8 @@ use super::lanes::{abs_max_and_sum, round_i16};
 use super::matrix::{Activation, MAX_TILE_ROWS, Start};
 use super::rounded::{self, TileOptions, Tiles};
 use super::{BF16, LEVEL, Level, Lines, PANEL, by_rows};
-use rayon::prelude::*;
 use std::ops::Range;
+use weighbridge_codec::parallel::*;
 
 /// The largest value of a row, in steps.
 const LARGEST: f32 = 4095.0;

@@ -2,7 +2,7 @@
 
 use super::matrix::{Activation, Left, Panels, Start};
 use super::*;
-use rayon::prelude::*;
+use weighbridge_codec::parallel::*;
 
 /// Values that look random, from -1 to 1.
 fn noise(count: usize, seed: u32) -> Vec<f32> {

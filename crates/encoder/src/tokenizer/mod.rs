@@ -65,7 +65,7 @@ impl Tokenizer {
     /// [`Tokenizer::from_json`] and [`Tokenizer::from_vocabulary`].
     pub fn of(container: &Container) -> Result<Tokenizer, Error> {
         if let Some(file) = container.attachments.iter().find(|a| a.name == json::FILE) {
-            return Tokenizer::from_json(&file.data);
+            return Tokenizer::from_json(&file.data.load()?);
         }
         let vocabulary = container.vocabulary.as_ref().ok_or_else(|| {
             let hint = "a model with tokenizer.json or vocab.txt has one";

@@ -2,11 +2,12 @@
 
 use crate::{Advice, Error, Options};
 
-/// `--created-at`, else `SOURCE_DATE_EPOCH`, else now; as ISO 8601 in UTC.
-pub(super) fn created_at(options: &Options) -> Result<String, Error> {
+/// The option `created-at`, else `SOURCE_DATE_EPOCH`, else now; as ISO 8601 in UTC. Where there is
+/// no system, only the option says it.
+pub(super) fn created_at(options: &Options) -> Result<Option<String>, Error> {
     if let Some(text) = options.get("created-at") {
         return if is_timestamp(text) {
-            Ok(text.to_owned())
+            Ok(Some(text.to_owned()))
         } else {
             Err(Error::refused(
                 format!("the option created-at takes a time, not {text:?}"),
@@ -14,12 +15,23 @@ pub(super) fn created_at(options: &Options) -> Result<String, Error> {
             ))
         };
     }
+    Ok(now().map(iso8601))
+}
+
+/// Seconds since 1970.
+#[cfg(feature = "fs")]
+fn now() -> Option<u64> {
     let pinned = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|s| s.parse().ok());
-    let seconds = pinned.unwrap_or_else(|| {
+    Some(pinned.unwrap_or_else(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(0, |d| d.as_secs())
-    });
-    Ok(iso8601(seconds))
+    }))
+}
+
+/// There is no clock.
+#[cfg(not(feature = "fs"))]
+fn now() -> Option<u64> {
+    None
 }
 
 fn is_timestamp(text: &str) -> bool {
@@ -60,7 +72,8 @@ mod tests {
         assert_eq!(iso8601(1_737_028_800), "2025-01-16T12:00:00Z");
         assert_eq!(iso8601(4_107_542_399), "2100-02-28T23:59:59Z");
         let pinned = Options::default().with("created-at", "2025-01-16T12:00:00Z");
-        assert_eq!(created_at(&pinned).unwrap(), "2025-01-16T12:00:00Z");
+        assert_eq!(created_at(&pinned).unwrap().as_deref(), Some("2025-01-16T12:00:00Z"));
+        assert_eq!(created_at(&Options::default()).unwrap().is_some(), cfg!(feature = "fs"));
         assert!(created_at(&Options::default().with("created-at", "yesterday")).is_err());
     }
 }

@@ -24,9 +24,11 @@ mod wordlist;
 
 pub use table::{Formats, Reading};
 
-use crate::model::{Container, Holds, Plan, Report, RowLayout, SubwordVectors};
+use crate::model::{Container, SubwordVectors};
+use crate::plan::{Holds, Plan, Report, RowLayout};
 use crate::source::Input;
-use crate::wire::{Finding, Findings, Rule};
+pub use crate::wire::Stop;
+use crate::wire::{Findings, Rule};
 use crate::{Error, OptionSpec, Options};
 use clock::created_at;
 
@@ -145,40 +147,14 @@ pub enum Sureness {
     Magic,
 }
 
-/// Why reading stopped: a broken rule that makes the rest unreadable, or another failure.
-#[derive(Debug)]
-pub enum Stop {
-    /// A rule of the format is broken.
-    Broken(Box<Finding>),
-    /// Something else went wrong.
-    Failed(Error),
-}
-
-impl From<Box<Finding>> for Stop {
-    fn from(finding: Box<Finding>) -> Self {
-        Stop::Broken(finding)
-    }
-}
-
-impl From<Finding> for Stop {
-    fn from(finding: Finding) -> Self {
-        Stop::Broken(Box::new(finding))
-    }
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Stop::Failed(error)
-    }
-}
-
-/// Looks at the first bytes and the name; content beats the name.
+/// Looks at the first bytes ([`Source::head`](crate::Source::head)) and the name; content beats the
+/// name.
 pub type Probe = fn(&Input, &FormatInfo) -> Sureness;
 /// Parses the structure. Broken rules that leave the rest readable go into the findings; the first
 /// that does not is returned.
 pub type Read = fn(&Input, &Options, &mut Findings) -> Result<Container, Stop>;
 /// The rules that need the data: checksums, value ranges, padding.
-pub type Check = fn(&Container, &Input, &mut Findings);
+pub type Check = fn(&Container, &Input, &mut Findings) -> Result<(), Error>;
 /// Fixes every byte of the files to be written and lists every loss, of a container without what
 /// the format has no idea of.
 pub type LayOut = fn(&Container, &Options, &FormatInfo) -> Result<Plan, Error>;
@@ -187,7 +163,7 @@ pub type LayOut = fn(&Container, &Options, &FormatInfo) -> Result<Plan, Error>;
 ///
 /// ```
 /// use weighbridge_format::{Container, Error, Format, FormatInfo, Options};
-/// use weighbridge_format::model::{FilePlan, Piece, Plan, Report};
+/// use weighbridge_format::plan::{FilePlan, Piece, Plan, Report};
 ///
 /// fn lay_out(container: &Container, _: &Options, _: &FormatInfo) -> Result<Plan, Error> {
 ///     let mut file = FilePlan::default();
@@ -222,7 +198,7 @@ pub struct Format {
 impl Format {
     /// A format that is neither read nor written yet.
     pub const fn new(info: FormatInfo) -> Format {
-        Format { info, probe: by_magic_or_name, read: None, check: |_, _, _| {}, lay_out: None }
+        Format { info, probe: by_magic_or_name, read: None, check: |_, _, _| Ok(()), lay_out: None }
     }
 
     /// Its description.
@@ -250,7 +226,7 @@ impl Format {
             return Err(Error::unsupported(self.info.id, message, ""));
         };
         let mut narrowing = Report::default();
-        let narrowed = container.narrowed_to(&self.info, &mut narrowing);
+        let narrowed = container.narrowed_to(&self.info, &mut narrowing)?;
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
         (plan.from, plan.to) = (container.format, self.info.id);
@@ -260,13 +236,18 @@ impl Format {
 
 /// The magic is sure; without one the name tells.
 pub fn by_magic_or_name(input: &Input, info: &FormatInfo) -> Sureness {
-    if !info.magic.is_empty() && input.source.bytes().starts_with(info.magic) {
+    if !info.magic.is_empty() && head(input).starts_with(info.magic) {
         Sureness::Magic
     } else if info.fits_name(input) {
         Sureness::Name
     } else {
         Sureness::No
     }
+}
+
+/// The first bytes. Whoever asks for the format has met the error already if there is one.
+pub(crate) fn head(input: &Input) -> &[u8] {
+    input.source.head().unwrap_or_default()
 }
 
 /// As sure as the content makes it, else as the name does.

@@ -109,8 +109,9 @@ impl Formats {
     /// # Errors
     /// [`Error::Unrecognised`], which says what the input is instead where that is known.
     pub fn detect(&self, input: &Input) -> Result<&'static Format, Error> {
+        let head = input.source.head()?;
         let best = self.iter().map(|f| ((f.probe)(input, &f.info), f)).max_by_key(|(s, _)| *s);
-        let mistake = || mistaken::recognise(input.source.bytes()).filter(|_| !input.is_folder);
+        let mistake = || mistaken::recognise(head).filter(|_| !input.is_folder);
         match best {
             Some((Sureness::Magic | Sureness::Content, format)) => Ok(format),
             Some((Sureness::Name, format)) if mistake().is_none() => Ok(format),
@@ -185,7 +186,7 @@ impl Formats {
     ) -> Result<(&'static Format, Findings), Error> {
         let Reading { format, container, mut findings } = self.read(input, options)?;
         if let Some(container) = container.filter(|_| !quick) {
-            (format.check)(&container, input, &mut findings);
+            (format.check)(&container, input, &mut findings)?;
         }
         Ok((format, findings))
     }

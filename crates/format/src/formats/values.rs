@@ -1,49 +1,57 @@
 //! The checks that formats share: finite values, and padding of zeros.
 
-use crate::model::{BLOCK, Container, Data, Tensor};
-use crate::source::View;
+use crate::Error;
+use crate::model::{BLOCK, Container, Data, Encoding, Tensor};
+use crate::source::{Source, View};
 use crate::wire::{Findings, Rule, Span, What, to_len};
-use rayon::prelude::*;
 use std::collections::HashSet;
+use weighbridge_codec::parallel::*;
 use weighbridge_codec::scan;
 
 /// Work on fewer bytes than this is done sooner than other threads wake up.
 pub(super) const WORTH_SHARING: u64 = 1 << 20;
 
-/// Applies `work` to all items, on all cores when there is enough to do. The order stays.
-pub(super) fn map_all<T: Send, R: Send>(
+/// Applies `work` to all items, on all cores when there is enough to do. The order stays. Each thread
+/// has a buffer for bytes that must be read first.
+pub(super) fn try_map_all<T: Send, R: Send>(
     items: Vec<T>,
     bytes: u64,
-    work: impl Fn(T) -> R + Send + Sync,
-) -> Vec<R> {
+    work: impl Fn(&mut Vec<u8>, T) -> Result<R, Error> + Send + Sync,
+) -> Result<Vec<R>, Error> {
     if bytes < WORTH_SHARING {
-        items.into_iter().map(work).collect()
+        let mut buffer = Vec::new();
+        items.into_iter().map(|item| work(&mut buffer, item)).collect()
     } else {
-        items.into_par_iter().map(work).collect()
+        items.into_par_iter().map_init(Vec::new, work).collect()
     }
 }
 
 /// Reports the first NaN or infinity of each tensor that has one. Codes with a scale are integers
 /// and pass.
-pub(super) fn check_finite(container: &Container, rule: Rule, findings: &mut Findings) {
+pub(super) fn check_finite(
+    container: &Container,
+    rule: Rule,
+    findings: &mut Findings,
+) -> Result<(), Error> {
     let mut blocks = Vec::new();
     let mut bytes = 0;
     let mut seen = HashSet::new();
     for tensor in &container.tensors {
         // Many names for the same bytes are no more work than one.
         let fresh = |view: &&View| seen.insert((view.span(), tensor.encoding.stored()));
-        if let Some(view) = tensor.view().filter(fresh) {
-            bytes += view.len() as u64;
+        let plain = matches!(tensor.encoding, Encoding::Plain(_) | Encoding::Scaled(_));
+        if let Some(view) = tensor.view().filter(|_| plain).filter(fresh) {
+            bytes += view.len();
             blocks.extend((0..tensor.count()).step_by(BLOCK).map(|start| (tensor, start)));
         }
     }
     let mut last: Option<&Tensor> = None;
-    for (tensor, index) in map_all(blocks, bytes, first_of_block).into_iter().flatten() {
+    for (tensor, index) in try_map_all(blocks, bytes, first_of_block)?.into_iter().flatten() {
         if last.is_some_and(|l| std::ptr::eq(l, tensor)) {
             continue;
         }
         last = Some(tensor);
-        let value = tensor.scalar(index).map_or(f64::NAN, |s| s.to_f64());
+        let value = tensor.scalar(index)?.map_or(f64::NAN, |s| s.to_f64());
         findings.push(
             rule.at(place(tensor, index))
                 .field(format!("tensor {:?}", tensor.name))
@@ -51,33 +59,45 @@ pub(super) fn check_finite(container: &Container, rule: Rule, findings: &mut Fin
                 .found(format!("{value} at index {index}")),
         );
     }
+    Ok(())
 }
 
 /// Reports padding, and bytes that nothing refers to, where they are not zero.
 pub(super) fn check_padding(
     container: &Container,
-    file: &[u8],
+    source: &Source,
     rule: Rule,
     findings: &mut Findings,
-) {
+) -> Result<(), Error> {
+    const TOGETHER: u64 = 1 << 20;
+    let mut buffer = Vec::new();
     for what in [What::Padding, What::Unknown] {
         for span in container.regions.of(what) {
-            let bytes = &file[to_len(span.start)..to_len(span.end)];
-            if let Some(i) = scan::first_non_zero(bytes) {
-                let at = span.start + i as u64;
-                findings.push(rule.at(at..at + 1).expected("0").found(bytes[i]));
+            let mut start = span.start;
+            while start < span.end {
+                let end = span.end.min(start + TOGETHER);
+                let bytes = source.read(start..end, &mut buffer)?;
+                if let Some(i) = scan::first_non_zero(bytes) {
+                    let at = start + i as u64;
+                    findings.push(rule.at(at..at + 1).expected("0").found(bytes[i]));
+                    break;
+                }
+                start = end;
             }
         }
     }
+    Ok(())
 }
 
 /// The first of a block of a tensor that begins at element `start`.
-fn first_of_block((tensor, start): (&Tensor, u64)) -> Option<(&Tensor, u64)> {
+fn first_of_block<'a>(
+    raw: &mut Vec<u8>,
+    (tensor, start): (&'a Tensor, u64),
+) -> Result<Option<(&'a Tensor, u64)>, Error> {
     let n = to_len(tensor.count() - start).min(BLOCK);
-    let mut raw = Vec::new();
-    let bytes = tensor.canonical(start, n, &mut raw);
-    let at = scan::first_non_finite(tensor.encoding.stored(), bytes, n)?;
-    Some((tensor, start + at as u64))
+    let bytes = tensor.canonical(start, n, raw)?;
+    let at = scan::first_non_finite(tensor.encoding.stored(), bytes, n);
+    Ok(at.map(|at| (tensor, start + at as u64)))
 }
 
 /// The bytes of an element; of the whole array where its place is not that of its index.

@@ -1,6 +1,6 @@
 //! The container: everything a file holds, as views into its bytes.
 
-use super::{Dialect, Note, Records, Report, Subject, Subwords, Tensor, Value, Vocabulary};
+use super::{Dialect, Note, Records, Subject, Subwords, Tensor, Value, Vocabulary};
 use crate::source::View;
 use crate::wire::Regions;
 use weighbridge_codec::DType;
@@ -127,18 +127,6 @@ impl Container {
             [t] if t.shape.len() == 2 => Some(RowShape { count: t.shape[0], dim: t.shape[1] }),
             _ => None,
         }
-    }
-
-    /// Takes out a vocabulary with one word for each row where there are no records: formats of rows
-    /// write the words as records.
-    pub(crate) fn take_row_words(&mut self, report: &mut Report) -> Option<Vocabulary> {
-        let rows = self.rows()?.count;
-        if self.records.is_some() {
-            return None;
-        }
-        let words = self.vocabulary.take_if(|v| v.len() as u64 == rows)?;
-        words.lose_special(report);
-        Some(words)
     }
 }
 

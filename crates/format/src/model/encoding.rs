@@ -161,7 +161,7 @@ impl Encoding {
     }
 
     /// Elements `start..start + out.len()` of a tensor as f32, from its canonical bytes, which
-    /// begin at element `start`; from all its codes if they are in blocks.
+    /// begin at element `start`. Codes in blocks and of parts are decoded by the tensor.
     pub(super) fn decode(&self, bytes: &[u8], start: u64, shape: &[u64], out: &mut [f32]) {
         match self {
             Encoding::Plain(dtype) => convert::to_f32(*dtype, bytes, 0, out),
@@ -172,9 +172,7 @@ impl Encoding {
                     *value = scaled.value(code, channels.next());
                 }
             }
-            Encoding::Blockwise(blockwise) => blockwise.decode(bytes, start, shape, out),
-            // Their rows are taken from the tensor, see `Tensor::decode`.
-            Encoding::Product(_) => out.fill(0.0),
+            Encoding::Blockwise(_) | Encoding::Product(_) => out.fill(0.0),
         }
     }
 }

@@ -1,41 +1,36 @@
 //! What every file becomes, whatever its format was.
 
-mod append;
 mod blockwise;
 mod builder;
 mod container;
 mod dialect;
 mod encoding;
-mod fit;
-mod plan;
+mod note;
+mod produce;
 mod product;
 mod records;
-mod report;
 mod rows;
-mod shared;
 mod subwords;
 mod tensor;
 mod value;
+mod values;
 mod vocabulary;
 mod words;
 
-pub use append::{EncodeRows, RowBlock, RowFigures, RowLayout};
 pub use blockwise::{Blockwise, RowPart, row_parts};
 pub use builder::ContainerBuilder;
 pub use container::{Attachment, Container, Origin, RowShape};
 pub use dialect::Dialect;
 pub use encoding::{Encoding, Scaled, Scaling};
-pub use fit::{Holds, Keeps, Placement, fit, lose_precision, measure, place};
-pub use plan::{FilePlan, Piece, Plan, Produce};
+pub use note::{Note, NoteKind, Subject};
+pub use produce::Produce;
 pub use product::Product;
 pub use records::{BadRecords, Records};
-pub use report::{Changed, Loss, LossKind, Note, NoteKind, Report, Rounding, Subject};
 pub use rows::norm;
-pub use shared::SharedData;
 pub use subwords::{BadNgram, Ngrams, SubwordKind, SubwordVectors, Subwords};
-pub use tensor::{Arrangement, BLOCK, Blocks, Data, RowSource, Target, Tensor};
+pub use tensor::{Arrangement, Data, RowSource, Target, Tensor};
 pub(crate) use value::quoted;
 pub use value::{Array, Value};
+pub use values::{BLOCK, Blocks};
 pub use vocabulary::{BadEntry, SPECIAL_TOKENS, Vocabulary};
-pub(crate) use words::lose_others;
 pub use words::{MATRIX, NORMS, WORD_TABLE, WordMatrix};

@@ -1,6 +1,7 @@
 //! Product quantization: each part of a vector is the number of a centroid.
 
 use super::Tensor;
+use crate::Error;
 use crate::source::View;
 use crate::wire::to_len;
 use std::sync::OnceLock;
@@ -26,7 +27,7 @@ pub struct Product {
 
 impl PartialEq for Product {
     fn eq(&self, other: &Self) -> bool {
-        let same = |a: &View, b: &View| a.same_place(b) || **a == **b;
+        let same = |a: &View, b: &View| a.same_bytes(b);
         let both = |a: &Option<View>, b: &Option<View>| match (a, b) {
             (Some(a), Some(b)) => same(a, b),
             (None, None) => true,
@@ -50,9 +51,9 @@ impl Product {
         let sound = parts > 0
             && dim.is_multiple_of(parts)
             && (1..=256).contains(&centroids)
-            && dim.checked_mul(centroids)?.checked_mul(4)? == values.len() as u64;
+            && dim.checked_mul(centroids)?.checked_mul(4)? == values.len();
         let square = dim.checked_mul(dim).and_then(|n| n.checked_mul(4));
-        let turned = projection.as_ref().is_none_or(|p| square == Some(p.len() as u64));
+        let turned = projection.as_ref().is_none_or(|p| square == Some(p.len()));
         (sound && turned).then(|| Product {
             dim,
             parts,
@@ -64,14 +65,21 @@ impl Product {
         })
     }
 
-    /// What codes are decoded with.
-    pub fn book(&self) -> Option<&Codebook> {
-        let make = || {
+    /// What codes are decoded with. It is made once.
+    ///
+    /// # Errors
+    /// If the centroids can't be read.
+    pub fn book(&self) -> Result<Option<&Codebook>, Error> {
+        if self.book.get().is_none() {
             let sizes = [self.dim, self.parts, self.centroids].map(to_len);
-            let projection = self.projection.as_deref().map(floats);
-            Codebook::new(sizes[0], sizes[1], sizes[2], floats(&self.values), projection)
-        };
-        self.book.get_or_init(make).as_ref()
+            let projection = self.projection.as_ref().map(View::load).transpose()?;
+            let projection = projection.as_deref().map(floats);
+            let values = floats(&self.values.load()?);
+            let book = Codebook::new(sizes[0], sizes[1], sizes[2], values, projection);
+            // Another thread may have been faster; both made the same.
+            let _ = self.book.set(book);
+        }
+        Ok(self.book.get().and_then(Option::as_ref))
     }
 
     /// Its name in reports.
@@ -91,36 +99,48 @@ impl Product {
     pub(super) fn fits(&self, shape: &[u64]) -> bool {
         let rows = shape.first().copied().unwrap_or(0);
         self.codes_len(shape).is_some()
-            && self.norms.as_ref().is_none_or(|n| rows.checked_mul(4) == Some(n.len() as u64))
+            && self.norms.as_ref().is_none_or(|n| rows.checked_mul(4) == Some(n.len()))
     }
 
     /// Values from element `start` of a tensor on.
-    pub(super) fn decode(&self, tensor: &Tensor, start: u64, out: &mut [f32], raw: &mut Vec<u8>) {
-        let Some(book) = self.book().filter(|_| self.dim > 0) else { return out.fill(0.0) };
+    pub(super) fn decode(
+        &self,
+        tensor: &Tensor,
+        start: u64,
+        out: &mut [f32],
+        raw: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let Some(book) = self.book()?.filter(|_| self.dim > 0) else {
+            out.fill(0.0);
+            return Ok(());
+        };
         let dim = to_len(self.dim);
         let (first, skipped) = (start / self.dim, to_len(start % self.dim));
         let rows = (skipped + out.len()).div_ceil(dim);
-        let Some(codes) = tensor.row_bytes(first, rows as u64, raw) else { return out.fill(0.0) };
+        let codes = tensor.row_bytes(first, rows as u64, raw)?;
         // Whole rows go to their place at once.
         if skipped == 0 && out.len() == rows * dim {
             book.decode(codes, out);
-            self.scale(first, out);
-        } else {
-            let mut values = vec![0.0; rows * dim];
-            book.decode(codes, &mut values);
-            self.scale(first, &mut values);
-            out.copy_from_slice(&values[skipped..skipped + out.len()]);
+            return self.scale(first, out);
         }
+        let mut values = vec![0.0; rows * dim];
+        book.decode(codes, &mut values);
+        self.scale(first, &mut values)?;
+        out.copy_from_slice(&values[skipped..skipped + out.len()]);
+        Ok(())
     }
 
     /// Multiplies rows with their norms.
-    fn scale(&self, first: u64, rows: &mut [f32]) {
-        let Some(norms) = &self.norms else { return };
-        let norms = norms.get(to_len(first).saturating_mul(4)..).unwrap_or_default();
-        for (row, norm) in rows.chunks_exact_mut(to_len(self.dim)).zip(norms.chunks_exact(4)) {
-            let norm = f32::from_le_bytes([norm[0], norm[1], norm[2], norm[3]]);
+    fn scale(&self, first: u64, rows: &mut [f32]) -> Result<(), Error> {
+        let Some(norms) = &self.norms else { return Ok(()) };
+        let dim = to_len(self.dim);
+        let mut raw = Vec::new();
+        let norms = norms.read(first * 4..(first + (rows.len() / dim) as u64) * 4, &mut raw)?;
+        for (row, norm) in rows.chunks_exact_mut(dim).zip(norms.as_chunks::<4>().0) {
+            let norm = f32::from_le_bytes(*norm);
             row.iter_mut().for_each(|v| *v *= norm);
         }
+        Ok(())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Row records: one free-form JSON object for every row of a matrix.
 
-use super::{Piece, Produce};
+use super::Produce;
 use crate::Error;
-use crate::source::View;
+use crate::source::Bytes;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// asked for.
 #[derive(Clone, Debug)]
 pub struct Records {
-    text: View,
+    text: Bytes,
     form: Form,
     count: u64,
 }
@@ -49,7 +49,7 @@ impl Records {
     ///
     /// # Errors
     /// If it is neither an array of objects nor an object with one named `records`.
-    pub fn parse(document: View) -> Result<Records, BadRecords> {
+    pub fn parse(document: Bytes) -> Result<Records, BadRecords> {
         let count = serde_json::from_slice::<&RawValue>(&document)
             .and_then(|_| serde_json::Deserializer::from_slice(&document).deserialize_any(Count))?;
         Ok(Records { text: document, form: Form::Document, count })
@@ -68,18 +68,18 @@ impl Records {
             text.push_str(object);
         }
         text.push(']');
-        Records::parse(View::owned(text.into_bytes()))
+        Records::parse(Bytes::owned(text.into_bytes()))
     }
 
     /// Lines that were checked when they were written, each a JSON object; they are counted and not
     /// parsed again. The last line ends with a line break too.
-    pub fn from_checked_lines(lines: View) -> Records {
+    pub fn from_checked_lines(lines: Bytes) -> Records {
         let count = lines.iter().filter(|b| **b == b'\n').count() as u64;
         Records { text: lines, form: Form::Lines, count }
     }
 
     /// The whole text as it was, where it was a document.
-    pub fn document(&self) -> Option<&View> {
+    pub fn document(&self) -> Option<&Bytes> {
         (self.form == Form::Document).then_some(&self.text)
     }
 
@@ -113,12 +113,12 @@ impl Records {
         items.into_iter().map(RawValue::get).collect()
     }
 
-    /// The elements of an array of them, streamed, where they are lines.
-    pub(crate) fn stream(&self) -> Option<Piece> {
+    /// What makes the elements of an array of them, and how many bytes, where they are lines.
+    pub(crate) fn elements(&self) -> Option<(u64, Arc<dyn Produce>)> {
         // Each line break but the last becomes a comma and a space.
         let bytes = (self.text.len() as u64 + self.count).saturating_sub(2);
         (self.form == Form::Lines && self.count > 0)
-            .then(|| Piece::Stream { bytes, from: Arc::new(Elements(self.text.clone())) })
+            .then(|| (bytes, Arc::new(Elements(self.text.clone())) as Arc<dyn Produce>))
     }
 }
 
@@ -128,7 +128,7 @@ fn text_of(line: &[u8]) -> Option<&str> {
 
 /// Lines as the elements of an array.
 #[derive(Debug)]
-struct Elements(View);
+struct Elements(Bytes);
 
 impl Produce for Elements {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Records, BadRecords> {
-        Records::parse(View::owned(text.as_bytes().to_vec()))
+        Records::parse(Bytes::owned(text.as_bytes().to_vec()))
     }
 
     #[test]
@@ -249,11 +249,11 @@ mod tests {
         let long = format!("{{\"a\": \"{}\"}}", "x".repeat(70_000));
         for objects in [vec![], vec!["{}"], vec!["{\"a\": 1}", "{}"], vec![&*long, &long, "{}"]] {
             let lines: String = objects.iter().map(|o| format!("{o}\n")).collect();
-            let lines = Records::from_checked_lines(View::owned(lines.into_bytes()));
+            let lines = Records::from_checked_lines(Bytes::owned(lines.into_bytes()));
             let document = Records::from_objects(objects.iter().copied()).unwrap();
             assert_eq!((lines.count(), lines.items()), (document.count(), objects));
             assert_eq!(lines.to_document(), document.to_document());
-            if let Some(Piece::Stream { bytes, from }) = lines.stream() {
+            if let Some((bytes, from)) = lines.elements() {
                 let mut made = Vec::new();
                 from.produce(&mut |part| {
                     made.extend_from_slice(part);

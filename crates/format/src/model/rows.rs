@@ -1,43 +1,48 @@
 //! Matrices made of others: some of the rows, rows of unit length, rows with their lengths.
 
 use super::{Arrangement, Data, Encoding, Product, RowSource, Scaling, Tensor};
+use crate::Error;
 use crate::source::View;
 use crate::wire::to_len;
-use rayon::prelude::*;
 use std::sync::Arc;
 use weighbridge_codec::DType;
+use weighbridge_codec::parallel::*;
 
 impl Tensor {
     /// Rows `row..` of a matrix as f32, as many as `out` has room for. `raw` is for data that must
     /// be collected first.
-    pub fn rows_f32(&self, row: u64, out: &mut [f32], raw: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// If they can't be read, or there are not so many.
+    pub fn rows_f32(&self, row: u64, out: &mut [f32], raw: &mut Vec<u8>) -> Result<(), Error> {
         let cols = self.shape.last().copied().unwrap_or(0).max(1);
         let start = row * cols;
         let whole_bytes = self.encoding.stored().bits().is_multiple_of(8);
         match &self.encoding {
             Encoding::Plain(_) | Encoding::Scaled(_) if whole_bytes => {
                 let n = out.len() as u64 / cols;
-                match self.row_bytes(row, n, raw) {
-                    Some(bytes) => self.encoding.decode(bytes, start, &self.shape, out),
-                    None => out.fill(0.0),
-                }
+                let bytes = self.row_bytes(row, n, raw)?;
+                self.encoding.decode(bytes, start, &self.shape, out);
             }
-            Encoding::Blockwise(_) | Encoding::Product(_) => self.decode(start, out, raw),
-            _ => out.copy_from_slice(&self.values_f32(start, out.len())),
+            Encoding::Blockwise(_) | Encoding::Product(_) => self.decode(start, out, raw)?,
+            _ => out.copy_from_slice(&self.values_f32(start, out.len())?),
         }
+        Ok(())
     }
 
     /// The matrix of its first `n` rows.
-    #[must_use]
-    pub fn first_rows(&self, n: u64) -> Tensor {
-        let [_, cols] = *self.shape.as_slice() else { return self.clone() };
+    ///
+    /// # Errors
+    /// If what belongs to the rows can't be read.
+    pub fn first_rows(&self, n: u64) -> Result<Tensor, Error> {
+        let [_, cols] = *self.shape.as_slice() else { return Ok(self.clone()) };
         let plain = self.plain_view().filter(|_| self.has_own_rows());
         let width = self.encoding.byte_len(&[1, cols]);
-        let part = width.and_then(|width| plain?.part(0..to_len(n.checked_mul(width)?)));
+        let part = width.and_then(|width| plain?.part(0..n.checked_mul(width)?));
         match part {
             Some(part) => {
                 let data = Data::Stored(part, Arrangement::default());
-                self.with_rows(n, data, |norms| norms.part(0..to_len(n * 4)))
+                self.with_rows(n, data, |norms| Ok(norms.part(0..n * 4)))
             }
             None => self.pick_rows((0..n).collect()),
         }
@@ -59,71 +64,79 @@ impl Tensor {
 
     /// The matrix of these rows, which must be there. As values, where rows have no bytes of their
     /// own.
-    #[must_use]
-    pub fn pick_rows(&self, rows: Vec<u64>) -> Tensor {
+    ///
+    /// # Errors
+    /// If what belongs to the rows can't be read.
+    pub fn pick_rows(&self, rows: Vec<u64>) -> Result<Tensor, Error> {
         let count = rows.len() as u64;
         if !self.has_own_rows() {
             let mut picked = self.computed(Computed { from: self.clone(), rule: Rule::Pick(rows) });
             picked.shape[0] = count;
-            return picked;
+            return Ok(picked);
         }
         let norms = |norms: &View| {
+            let norms = norms.load()?;
             let norm = |row: &u64| norms.get(to_len(*row) * 4..to_len(*row) * 4 + 4);
-            Some(View::owned(
-                rows.iter().flat_map(|r| norm(r).unwrap_or(&[0; 4])).copied().collect(),
-            ))
+            let picked = rows.iter().flat_map(|r| norm(r).unwrap_or(&[0; 4]));
+            Ok(Some(View::owned(picked.copied().collect())))
         };
-        let data = Data::Declared;
-        let mut picked = self.with_rows(count, data, norms);
+        let mut picked = self.with_rows(count, Data::Declared, norms)?;
         picked.data = Data::Rows(Arc::new(Picked { from: self.clone(), rows }));
-        picked
+        Ok(picked)
     }
 
     /// The same matrix with another number of rows.
-    fn with_rows(&self, n: u64, data: Data, norms: impl Fn(&View) -> Option<View>) -> Tensor {
+    fn with_rows(
+        &self,
+        n: u64,
+        data: Data,
+        norms: impl Fn(&View) -> Result<Option<View>, Error>,
+    ) -> Result<Tensor, Error> {
         let mut tensor = Tensor { data, origin: None, target: None, ..self.clone() };
         if let Some(rows) = tensor.shape.first_mut() {
             *rows = n;
         }
         if let Encoding::Product(product) = &self.encoding
-            && product.norms.is_some()
+            && let Some(old) = &product.norms
         {
             let sizes = [product.dim, product.parts, product.centroids];
             let (values, projection) = (product.values.clone(), product.projection.clone());
-            let norms = product.norms.as_ref().and_then(&norms);
-            if let Some(product) = Product::new(sizes, values, projection, norms) {
+            if let Some(product) = Product::new(sizes, values, projection, norms(old)?) {
                 tensor.encoding = Encoding::Product(Arc::new(product));
             }
         }
-        tensor
+        Ok(tensor)
     }
 
     /// The matrix with every row multiplied by its factor; rows behind the last factor stay.
-    #[must_use]
-    pub fn scale_rows(&self, factors: &Tensor) -> Tensor {
-        let factors = factors.values_f32(0, to_len(factors.count()));
-        self.computed(Computed { from: self.clone(), rule: Rule::Multiply(factors) })
+    ///
+    /// # Errors
+    /// If the factors can't be read.
+    pub fn scale_rows(&self, factors: &Tensor) -> Result<Tensor, Error> {
+        let factors = factors.values_f32(0, to_len(factors.count()))?;
+        Ok(self.computed(Computed { from: self.clone(), rule: Rule::Multiply(factors) }))
     }
 
     /// The matrix with its first rows of unit length, and the lengths that they had. Zeros stay, and
     /// so do rows whose length f32 can't hold, such as those with an infinity: they get length 1.
-    pub fn unit_rows(&self, n: u64) -> (Tensor, Vec<f32>) {
+    ///
+    /// # Errors
+    /// If the rows can't be read.
+    pub fn unit_rows(&self, n: u64) -> Result<(Tensor, Vec<f32>), Error> {
         let dim = to_len(self.shape.last().copied().unwrap_or(0));
-        let length = |row: u64, buffers: &mut (Vec<f32>, Vec<u8>)| {
-            buffers.0.resize(dim, 0.0);
-            self.rows_f32(row, &mut buffers.0, &mut buffers.1);
-            norm(&buffers.0)
-        };
         #[allow(clippy::cast_possible_truncation)]
         let storable = |length: f64| length == 0.0 || (length as f32).is_normal();
-        let lengths: Vec<f64> = (0..n)
-            .into_par_iter()
-            .map_init(Default::default, |b, row| length(row, b))
-            .map(|length| if storable(length) { length } else { 1.0 })
-            .collect();
+        let length = |buffers: &mut (Vec<f32>, Vec<u8>), row: u64| {
+            buffers.0.resize(dim, 0.0);
+            self.rows_f32(row, &mut buffers.0, &mut buffers.1)?;
+            let length = norm(&buffers.0);
+            Ok(if storable(length) { length } else { 1.0 })
+        };
+        let rows = (0..n).into_par_iter().map_init(Default::default, length);
+        let lengths = rows.collect::<Result<Vec<f64>, Error>>()?;
         #[allow(clippy::cast_possible_truncation)]
         let norms = lengths.iter().map(|l| *l as f32).collect();
-        (self.computed(Computed { from: self.clone(), rule: Rule::Divide(lengths) }), norms)
+        Ok((self.computed(Computed { from: self.clone(), rule: Rule::Divide(lengths) }), norms))
     }
 
     fn computed(&self, rows: Computed) -> Tensor {
@@ -145,13 +158,13 @@ struct Picked {
 }
 
 impl RowSource for Picked {
-    fn read(&self, row: u64, out: &mut [u8]) {
+    fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error> {
         let mut buffer = Vec::new();
         let row = self.rows.get(to_len(row)).copied().unwrap_or(u64::MAX);
-        match self.from.row_bytes(row, 1, &mut buffer).filter(|b| b.len() == out.len()) {
-            Some(bytes) => out.copy_from_slice(bytes),
-            None => out.fill(0),
-        }
+        let bytes = self.from.row_bytes(row, 1, &mut buffer)?;
+        let n = out.len().min(bytes.len());
+        out[..n].copy_from_slice(&bytes[..n]);
+        Ok(())
     }
 }
 
@@ -171,14 +184,14 @@ enum Rule {
 
 impl RowSource for Computed {
     #[allow(clippy::cast_possible_truncation)]
-    fn read(&self, row: u64, out: &mut [u8]) {
+    fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error> {
         let (mut values, mut raw) = (vec![0.0; out.len() / 4], Vec::new());
         let at = to_len(row);
         let from = match &self.rule {
             Rule::Pick(rows) => rows.get(at).copied().unwrap_or(0),
             _ => row,
         };
-        self.from.rows_f32(from, &mut values, &mut raw);
+        self.from.rows_f32(from, &mut values, &mut raw)?;
         match &self.rule {
             Rule::Pick(_) => {}
             Rule::Multiply(factors) => {
@@ -191,6 +204,7 @@ impl RowSource for Computed {
             }
         }
         out.chunks_exact_mut(4).zip(values).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
+        Ok(())
     }
 }
 
@@ -206,11 +220,11 @@ mod tests {
 
     #[test]
     fn rows_are_chosen_and_put_in_order() {
-        let picked = matrix().pick_rows(vec![3, 0]);
-        assert_eq!(picked.values_f32(0, 4), [-6.0, 8.0, 3.0, 4.0]);
-        assert_eq!(picked.values_f32(1, 2), [8.0, 3.0]);
-        assert_eq!(picked.pick_rows(vec![1]).values_f32(0, 2), [3.0, 4.0]);
-        assert_eq!(matrix().first_rows(1).values_f32(0, 2), [3.0, 4.0]);
+        let picked = matrix().pick_rows(vec![3, 0]).unwrap();
+        assert_eq!(picked.values_f32(0, 4).unwrap(), [-6.0, 8.0, 3.0, 4.0]);
+        assert_eq!(picked.values_f32(1, 2).unwrap(), [8.0, 3.0]);
+        assert_eq!(picked.pick_rows(vec![1]).unwrap().values_f32(0, 2).unwrap(), [3.0, 4.0]);
+        assert_eq!(matrix().first_rows(1).unwrap().values_f32(0, 2).unwrap(), [3.0, 4.0]);
     }
 
     /// Whatever the encoding, a picked row has the values that it had.
@@ -226,7 +240,7 @@ mod tests {
         };
         let layout = Layout::new(BlockType::from_name("q8").unwrap(), 5, 6).unwrap();
         let scales = View::owned([0, 60].repeat(to_len(layout.codes) / 2));
-        let blocks = Blockwise { method: layout.method, scales };
+        let blocks = Blockwise::new(layout.method, scales);
         for encoding in [
             Encoding::Plain(DType::F16),
             Encoding::Plain(DType::U4),
@@ -239,11 +253,15 @@ mod tests {
             let bytes = encoding.byte_len(&[5, 6]).unwrap();
             let bytes = (0..bytes).map(|i| u8::try_from(i % 50).unwrap()).collect();
             let tensor = Tensor::unchecked("m", encoding, vec![5, 6], View::owned(bytes));
-            let all = tensor.values_f32(0, 30);
-            let picked = tensor.pick_rows(vec![4, 0, 2]).values_f32(0, 18);
+            let all = tensor.values_f32(0, 30).unwrap();
+            let picked = tensor.pick_rows(vec![4, 0, 2]).unwrap().values_f32(0, 18).unwrap();
             let name = tensor.encoding.name();
             assert_eq!(picked, [&all[24..], &all[..6], &all[12..18]].concat(), "{name}");
-            assert_eq!(tensor.first_rows(3).values_f32(0, 18), all[..18], "{name}");
+            assert_eq!(
+                tensor.first_rows(3).unwrap().values_f32(0, 18).unwrap(),
+                all[..18],
+                "{name}"
+            );
             assert!(all[24..].iter().any(|v| *v != 0.0));
         }
     }
@@ -254,21 +272,28 @@ mod tests {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let encoding = Encoding::Plain(DType::F32);
         let tensor = Tensor::unchecked("m", encoding, vec![4, 2], View::owned(bytes));
-        let (unit, lengths) = tensor.unit_rows(4);
+        let (unit, lengths) = tensor.unit_rows(4).unwrap();
         assert_eq!(lengths, [1.0; 4]);
-        let same =
-            unit.values_f32(0, 8).iter().zip(values).all(|(a, b)| a.to_bits() == b.to_bits());
+        let same = unit
+            .values_f32(0, 8)
+            .unwrap()
+            .iter()
+            .zip(values)
+            .all(|(a, b)| a.to_bits() == b.to_bits());
         assert!(same);
     }
 
     #[test]
     fn lengths_are_taken_and_given_back() {
-        let (unit, lengths) = matrix().unit_rows(3);
+        let (unit, lengths) = matrix().unit_rows(3).unwrap();
         assert_eq!(lengths, [5.0, 0.0, 1.0]);
-        assert_eq!(unit.values_f32(0, 8), [0.6, 0.8, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0]);
+        assert_eq!(unit.values_f32(0, 8).unwrap(), [0.6, 0.8, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0]);
         let bytes = lengths.iter().flat_map(|v| v.to_le_bytes()).collect();
         let norms =
             Tensor::unchecked("n", Encoding::Plain(DType::F32), vec![3], View::owned(bytes));
-        assert_eq!(unit.scale_rows(&norms).values_f32(0, 8), matrix().values_f32(0, 8));
+        assert_eq!(
+            unit.scale_rows(&norms).unwrap().values_f32(0, 8).unwrap(),
+            matrix().values_f32(0, 8).unwrap()
+        );
     }
 }

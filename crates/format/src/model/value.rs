@@ -1,6 +1,6 @@
 //! Typed metadata values.
 
-use crate::source::View;
+use crate::source::Bytes;
 use crate::wire::numel;
 use serde::{Serialize, Serializer};
 use weighbridge_codec::{DType, Scalar, element};
@@ -19,7 +19,7 @@ pub enum Value {
         /// How many.
         count: u32,
         /// The bytes that they stand in.
-        bytes: View,
+        bytes: Bytes,
     },
     /// A small array.
     Array(Array),
@@ -33,7 +33,7 @@ pub struct Array {
     /// Its dimensions.
     pub shape: Vec<u64>,
     /// Its bytes, little-endian, in row-major order.
-    pub data: View,
+    pub data: Bytes,
 }
 
 impl Value {

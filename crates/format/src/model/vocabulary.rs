@@ -1,8 +1,6 @@
 //! A vocabulary: tokens by number, and the special ones by name.
 
-use super::{Report, Subject};
-use crate::source::View;
-use crate::wire::to_len;
+use crate::source::Bytes;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +18,7 @@ pub const SPECIAL_TOKENS: [(&str, &str); 5] =
 /// pay for it.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    entries: View,
+    entries: Bytes,
     prefix: Prefix,
     count: usize,
     starts: Arc<OnceLock<Vec<usize>>>,
@@ -79,7 +77,7 @@ impl Vocabulary {
     ///
     /// # Errors
     /// Where an entry is cut short or not UTF-8.
-    pub fn with_u16_lengths(view: &View, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
+    pub fn with_u16_lengths(view: &Bytes, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
         Self::walk(view, Prefix::U16, count)
     }
 
@@ -87,7 +85,7 @@ impl Vocabulary {
     ///
     /// # Errors
     /// Where an entry is cut short or not UTF-8.
-    pub fn with_u32_lengths(view: &View, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
+    pub fn with_u32_lengths(view: &Bytes, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
         Self::walk(view, Prefix::U32, count)
     }
 
@@ -101,15 +99,15 @@ impl Vocabulary {
             bytes.extend_from_slice(token.as_bytes());
             count += 1;
         }
-        Vocabulary::new(View::owned(bytes), Prefix::U32, count)
+        Vocabulary::new(Bytes::owned(bytes), Prefix::U32, count)
     }
 
-    fn new(entries: View, prefix: Prefix, count: usize) -> Vocabulary {
+    fn new(entries: Bytes, prefix: Prefix, count: usize) -> Vocabulary {
         let (starts, index) = Default::default();
         Vocabulary { entries, prefix, count, starts, index, special: Vec::new() }
     }
 
-    fn walk(view: &View, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
+    fn walk(view: &Bytes, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
         let bytes: &[u8] = view;
         let (at, long) = match prefix {
             Prefix::U16 => ends::<2>(bytes, count, |raw| usize::from(u16::from_le_bytes(raw))),
@@ -123,7 +121,7 @@ impl Vocabulary {
         if long || std::str::from_utf8(whole).is_err() {
             check_each(whole, prefix, count)?;
         }
-        let entries = view.part(0..at).unwrap_or_else(|| View::owned(Vec::new()));
+        let entries = view.part(0..at).unwrap_or_else(|| Bytes::owned(Vec::new()));
         Ok((Vocabulary::new(entries, prefix, count), at))
     }
 
@@ -150,7 +148,7 @@ impl Vocabulary {
     }
 
     /// The entries as they lie in the file, if each is behind a length of 32 bits.
-    pub fn u32_entries(&self) -> Option<&View> {
+    pub fn u32_entries(&self) -> Option<&Bytes> {
         (self.prefix == Prefix::U32).then_some(&self.entries)
     }
 
@@ -202,17 +200,6 @@ impl Vocabulary {
         let start = at + self.prefix.width();
         let end = start + self.prefix.length(&self.entries[at..]);
         (&self.entries[start..end], end)
-    }
-
-    /// Lists special tokens as lost unless their usual texts give them away.
-    pub(crate) fn lose_special(&self, report: &mut Report) {
-        let known = |(name, id): &(String, u32)| {
-            let text = SPECIAL_TOKENS.iter().find(|(n, _)| n == name).map(|(_, text)| *text);
-            text.is_some() && self.token(to_len((*id).into())).as_deref() == text
-        };
-        if !self.special.iter().all(known) {
-            report.lose(Subject::SpecialTokens, "only the words are kept");
-        }
     }
 
     /// The number of a special token, by its name.
@@ -274,9 +261,9 @@ fn check_each(bytes: &[u8], prefix: Prefix, count: usize) -> Result<(), BadEntry
 mod tests {
     use super::*;
 
-    fn u16_entries(tokens: &[&[u8]]) -> View {
+    fn u16_entries(tokens: &[&[u8]]) -> Bytes {
         let entry = |t: &&[u8]| [&(t.len() as u16).to_le_bytes()[..], t].concat();
-        View::owned(tokens.iter().flat_map(entry).collect())
+        Bytes::owned(tokens.iter().flat_map(entry).collect())
     }
 
     #[test]

@@ -6,7 +6,6 @@
 use super::{f32_tensor, wave, weights};
 use crate::{Container, Error};
 use serde_json::json;
-use std::path::Path;
 
 const HIDDEN: u64 = 32;
 const INNER: u64 = 64;
@@ -26,8 +25,9 @@ const TOKENS: &str = "[PAD] [UNK] [CLS] [SEP] [MASK] \
 ///
 /// # Errors
 /// Where files can't be written.
-pub fn write_encoder(folder: &Path) -> Result<(), Error> {
-    for (name, bytes) in files()? {
+#[cfg(feature = "fs")]
+pub fn write_encoder(folder: &std::path::Path) -> Result<(), Error> {
+    for (name, bytes) in encoder_directory()? {
         let path = folder.join(name);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.and_then(|()| std::fs::write(&path, bytes)).map_err(|e| Error::io(&path, e))?;
@@ -35,8 +35,11 @@ pub fn write_encoder(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Its files, by relative path.
-fn files() -> Result<Vec<(String, Vec<u8>)>, Error> {
+/// The files of a Hugging Face directory with a model that can be used, by relative path.
+///
+/// # Errors
+/// None is known: the files are made in memory.
+pub fn encoder_directory() -> Result<Vec<(String, Vec<u8>)>, Error> {
     let tokens: Vec<_> = TOKENS.split_whitespace().collect();
     let model = Container { tensors: tensors(tokens.len() as u64), ..Container::default() };
     let weights = weights(&model)?;

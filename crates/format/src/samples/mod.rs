@@ -2,9 +2,12 @@
 
 mod encoder;
 
+pub use encoder::encoder_directory;
+#[cfg(feature = "fs")]
 pub use encoder::write_encoder;
 
 use crate::model::{MATRIX, NORMS, Records, SubwordKind, Subwords, Value};
+use crate::source::Bytes;
 use crate::wire::to_len;
 use crate::{Container, Encoding, Error, Formats, Options, Tensor, View, Vocabulary};
 use serde_json::json;
@@ -78,7 +81,7 @@ pub fn unit_vectors() -> Container {
     }
     let names = ["grain", "gravel", "timber", "scrap", "sand", "salt"];
     let items: Vec<_> = names.iter().map(|n| format!("{{\"name\": \"{n}\"}}")).collect();
-    let records = Records::parse(View::owned(format!("[{}]", items.join(", ")).into_bytes()));
+    let records = Records::parse(Bytes::owned(format!("[{}]", items.join(", ")).into_bytes()));
     Container {
         tensors: vec![f32_tensor("embeddings", vec![ROWS, DIM], values.into_iter())],
         records: records.ok(),
@@ -141,10 +144,10 @@ pub fn single_words() -> Container {
     let all: Vec<_> = vocabulary.tokens().collect();
     let kept: Vec<_> = (0..all.len()).filter(|i| !all[*i].contains(' ')).collect();
     let rows: Vec<_> = kept.iter().map(|i| *i as u64).collect();
-    let norms = container.tensors[1].values_f32(0, all.len());
+    let norms = in_memory(container.tensors[1].values_f32(0, all.len()));
     let norms = kept.iter().map(|i| norms[*i]);
     container.tensors[1] = f32_tensor(NORMS, vec![rows.len() as u64], norms);
-    container.tensors[0] = container.tensors[0].pick_rows(rows);
+    container.tensors[0] = in_memory(container.tensors[0].pick_rows(rows));
     container.vocabulary = Some(Vocabulary::from_tokens(kept.iter().map(|i| &*all[*i])));
     container
 }
@@ -156,7 +159,7 @@ pub fn subword_embeddings() -> Container {
     let subwords = Subwords::new(3, 5, kind);
     let mut container = word_embeddings();
     let (rows, dim) = (container.tensors[0].shape[0], container.tensors[0].shape[1]);
-    let mut values = container.tensors[0].values_f32(0, to_len(rows * dim));
+    let mut values = in_memory(container.tensors[0].values_f32(0, to_len(rows * dim)));
     let mut sums = vec![0f32; to_len(subwords.rows() * dim)];
     let words = container.vocabulary.iter().flat_map(Vocabulary::tokens);
     for (word, vector) in words.zip(values.chunks(to_len(dim))) {
@@ -174,6 +177,11 @@ pub fn subword_embeddings() -> Container {
     container.tensors[0] = f32_tensor(MATRIX, shape, values.into_iter());
     container.subwords = Some(subwords);
     container
+}
+
+/// What was read of a sample.
+fn in_memory<T>(read: Result<T, Error>) -> T {
+    read.expect("samples are in memory")
 }
 
 /// The files of a Hugging Face directory with the tiny model, by relative path.

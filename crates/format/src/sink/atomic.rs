@@ -7,7 +7,7 @@
 use super::blocks::WholeBlocks;
 use super::execute::execute;
 use super::folder::write_folder;
-use crate::model::{FilePlan, Piece, Plan};
+use crate::plan::{FilePlan, Piece, Plan};
 use crate::source::Unfinished;
 use crate::{Error, Progress, Stage};
 use std::fs::File;

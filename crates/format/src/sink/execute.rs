@@ -1,6 +1,8 @@
 //! Streaming one planned file, with its checksums computed on the way.
 
-use crate::model::{FilePlan, Piece, Plan, Produce};
+#[cfg(feature = "threads")]
+use crate::model::Produce;
+use crate::plan::{FilePlan, Piece, Plan};
 use crate::{Error, Progress, Stage};
 use std::io::Write;
 use std::path::Path;
@@ -66,7 +68,7 @@ pub(super) fn execute(
         };
         match piece {
             Piece::Bytes(bytes) => put(bytes)?,
-            Piece::View(view) => put(view)?,
+            Piece::View(view) => view.for_each_block(1 << 20, &mut put)?,
             Piece::Zeros(n) => {
                 let mut left = *n;
                 while left > 0 {
@@ -75,6 +77,7 @@ pub(super) fn execute(
                     left -= some;
                 }
             }
+            #[cfg(feature = "threads")]
             Piece::Stream { bytes, from } if *bytes >= WORTH_A_THREAD && from.is_work() => {
                 produce_ahead(&**from, &mut put)?;
             }
@@ -92,9 +95,11 @@ pub(super) fn execute(
 }
 
 /// Fewer bytes are made and written sooner than another thread is there.
+#[cfg(feature = "threads")]
 const WORTH_A_THREAD: u64 = 16 << 20;
 
 /// Makes bytes on another thread, a few blocks ahead of those that are written.
+#[cfg(feature = "threads")]
 fn produce_ahead(
     from: &dyn Produce,
     put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
@@ -113,6 +118,46 @@ fn produce_ahead(
         let produced = producer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.and(produced)
     })
+}
+
+impl Plan {
+    /// Writes the one file to anything that takes bytes.
+    ///
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] if there
+    /// are several files; failures of reading and writing.
+    pub fn write_to(&self, out: &mut dyn Write, progress: &mut Progress) -> Result<(), Error> {
+        self.check_losses()?;
+        let [file] = self.files.as_slice() else {
+            let what = format!("{} is {} files, not one", self.to, self.files.len());
+            return Err(Error::refused(what, ""));
+        };
+        stream(file, Path::new("output"), out, progress)
+    }
+
+    /// The bytes of the file that was asked for, without those beside it.
+    ///
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] for a
+    /// folder; failures of reading.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.check_losses()?;
+        let Some(file) = self.files.iter().find(|f| f.beside.is_none()) else {
+            return Err(Error::refused(format!("{} is a folder of files", self.to), ""));
+        };
+        let mut bytes = Vec::new();
+        stream(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
+        Ok(bytes)
+    }
+
+    /// The bytes of all files, each with its name; the one that was asked for has none.
+    ///
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted; failures of reading.
+    pub fn to_files(&self) -> Result<Vec<MemoryFile>, Error> {
+        self.check_losses()?;
+        to_memory(self)
+    }
 }
 
 /// A written file: its name when it is one beside the main file, and its bytes.

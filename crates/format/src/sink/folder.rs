@@ -1,8 +1,8 @@
 //! Writing a folder of files: all of it under another name first, then one rename.
 
 use super::atomic::{FileSystem, fill, temporary_beside};
-use crate::model::Plan;
-use crate::source::{Unfinished, is_inside};
+use crate::plan::Plan;
+use crate::source::{Unfinished, is_plain_name};
 use crate::{Error, Progress};
 use std::collections::HashSet;
 use std::io;
@@ -19,7 +19,7 @@ pub(super) fn write_folder(
     let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };
     staged.folder(&root)?;
     for file in &plan.files {
-        let name = file.beside.as_deref().filter(|name| is_inside(name)).ok_or_else(|| {
+        let name = file.beside.as_deref().filter(|name| is_plain_name(name)).ok_or_else(|| {
             let why = "a file without a name of its own in the folder";
             Error::io(&root, io::Error::new(io::ErrorKind::InvalidInput, why))
         })?;

@@ -1,11 +1,17 @@
 //! Carrying out a plan: bytes to a writer, and files replaced atomically.
 
+#[cfg(feature = "fs")]
 mod atomic;
+#[cfg(feature = "fs")]
 mod blocks;
 mod execute;
+#[cfg(feature = "fs")]
 mod folder;
+#[cfg(feature = "fs")]
 mod output;
 
+#[cfg(feature = "fs")]
 pub use atomic::{FileSystem, OutFile, RealFiles, write};
 pub use execute::{MemoryFile, to_memory};
+#[cfg(feature = "fs")]
 pub use output::Output;

@@ -1,10 +1,9 @@
 //! Where a plan's files go, and what is in their way.
 
-use super::{MemoryFile, RealFiles, execute, write};
+use super::{RealFiles, write};
 use crate::formats::Formats;
-use crate::model::{FilePlan, Plan};
+use crate::plan::{FilePlan, Plan};
 use crate::{Advice, Error, Progress};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Where a plan is written to.
@@ -85,44 +84,6 @@ impl Plan {
         // What a link points to is replaced, not the link.
         let target = to.path.canonicalize().ok().filter(|_| to.path.is_symlink());
         write(self, &target.unwrap_or(to.path), &RealFiles, progress)
-    }
-
-    /// Writes the one file to anything that takes bytes.
-    ///
-    /// # Errors
-    /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] if there
-    /// are several files; failures of reading and writing.
-    pub fn write_to(&self, out: &mut dyn Write, progress: &mut Progress) -> Result<(), Error> {
-        self.check_losses()?;
-        let [file] = self.files.as_slice() else {
-            let what = format!("{} is {} files, not one", self.to, self.files.len());
-            return Err(Error::refused(what, ""));
-        };
-        execute::stream(file, Path::new("output"), out, progress)
-    }
-
-    /// The bytes of the file that was asked for, without those beside it.
-    ///
-    /// # Errors
-    /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] for a
-    /// folder; failures of reading.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        self.check_losses()?;
-        let Some(file) = self.files.iter().find(|f| f.beside.is_none()) else {
-            return Err(Error::refused(format!("{} is a folder of files", self.to), ""));
-        };
-        let mut bytes = Vec::new();
-        execute::stream(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
-        Ok(bytes)
-    }
-
-    /// The bytes of all files, each with its name; the one that was asked for has none.
-    ///
-    /// # Errors
-    /// [`Error::Loss`] if something is lost and that was not accepted; failures of reading.
-    pub fn to_files(&self) -> Result<Vec<MemoryFile>, Error> {
-        self.check_losses()?;
-        super::to_memory(self)
     }
 }
 

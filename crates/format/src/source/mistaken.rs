@@ -2,7 +2,7 @@
 
 use crate::Advice;
 
-/// Says what a file of no known format is, and what to do about it.
+/// Says what a file of no known format is, and what to do about it, by its first bytes.
 pub fn recognise(bytes: &[u8]) -> Option<(&'static str, Advice)> {
     let head = &bytes[..bytes.len().min(1024)];
     let text = String::from_utf8_lossy(head);

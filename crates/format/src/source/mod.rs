@@ -1,39 +1,133 @@
-//! Where bytes come from: a mapped file or memory, and the folder around it.
+//! Where bytes come from: a mapped file, memory, or anything that gives ranges of bytes; and the
+//! folder around a file.
 
+#[cfg(feature = "fs")]
+mod file;
 mod folder;
+mod input;
+#[cfg(feature = "mmap")]
 #[allow(unsafe_code)]
 mod map;
 pub mod mistaken;
+mod name;
+#[cfg(feature = "signals")]
 #[allow(unsafe_code)]
 mod signal;
+#[cfg(all(feature = "fs", not(feature = "signals")))]
+#[path = "no_signal.rs"]
+mod signal;
+mod view;
 
-pub(crate) use folder::is_inside;
-pub use folder::{Folder, MemoryFolder, RealFolder};
+#[cfg(feature = "fs")]
+pub use file::Access;
+#[cfg(feature = "fs")]
+pub use folder::RealFolder;
+pub use folder::{Folder, MemoryFolder};
+pub use input::Input;
+pub use name::is_plain_name;
+#[cfg(feature = "fs")]
 pub(crate) use signal::Unfinished;
+#[cfg(feature = "signals")]
 pub use signal::exit_cleanly_on_signals;
+pub use view::{Bytes, View};
 
 use crate::Error;
-use std::ops::{Deref, Range};
-use std::path::Path;
-use std::sync::Arc;
+use crate::wire::{Span, to_len};
+use std::fmt::{self, Debug};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-/// A file's bytes. Cloning is cheap.
+/// A file's bytes. Cloning is cheap. Bytes that are mapped or in memory are borrowed, others are
+/// read when they are asked for, which can fail.
 #[derive(Clone, Debug)]
 pub struct Source(Arc<Inner>);
 
 #[derive(Debug)]
 enum Inner {
+    #[cfg(feature = "mmap")]
     Mapped(memmap2::Mmap),
     Owned(Vec<u8>),
+    Ranges(Ranges),
 }
 
+/// Something that gives ranges of bytes when they are asked for: a file of a browser, a server that
+/// knows ranges, a part of an archive.
+///
+/// ```
+/// use weighbridge_format::source::{ReadRange, Source};
+///
+/// #[derive(Debug)]
+/// struct Zeros;
+///
+/// impl ReadRange for Zeros {
+///     fn len(&self) -> u64 {
+///         1 << 40
+///     }
+///
+///     fn read_at(&self, _: u64, out: &mut [u8]) -> std::io::Result<usize> {
+///         out.fill(0);
+///         Ok(out.len())
+///     }
+/// }
+///
+/// let source = Source::from_ranges("zeros", Zeros);
+/// assert_eq!(*source.bytes(1_000_000..1_000_004)?, [0; 4]);
+/// # Ok::<(), weighbridge_format::Error>(())
+/// ```
+#[allow(clippy::len_without_is_empty)]
+pub trait ReadRange: Debug + Send + Sync {
+    /// How many bytes there are.
+    fn len(&self) -> u64;
+
+    /// Fills the front of `out` with the bytes from `offset` on and says how many were put there: one
+    /// or more, unless there are none.
+    ///
+    /// # Errors
+    /// If they can't be read. [`FileChanged`] as the inner error says that the file is no longer the
+    /// one that was opened.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether asking for a few bytes costs next to nothing, as with a file. Where it does not, the
+    /// first bytes are asked for once, and most headers are in them.
+    fn is_cheap(&self) -> bool {
+        false
+    }
+}
+
+/// The inner error of a read that met another file than the one that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileChanged;
+
+impl fmt::Display for FileChanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the file was cut or rewritten while it was read")
+    }
+}
+
+impl std::error::Error for FileChanged {}
+
+/// What is read range by range.
+#[derive(Debug)]
+struct Ranges {
+    path: PathBuf,
+    len: u64,
+    reader: Box<dyn ReadRange>,
+    /// The first bytes, which tell the format and hold most headers.
+    head: OnceLock<Vec<u8>>,
+}
+
+/// Bytes at the start of a file that tell its format: a header line, and 64 KiB behind it.
+const HEAD: u64 = (1 << 16) + (1 << 10);
+
 impl Source {
-    /// Maps a regular file; anything else (a pipe, say) is read whole.
+    /// Opens a file. Anything but a regular file (a pipe, say) is read whole.
     ///
     /// # Errors
     /// If it can't be read, or is a device.
-    pub fn open(path: &Path) -> std::io::Result<Source> {
-        map::open(path)
+    #[cfg(feature = "fs")]
+    pub fn open(path: &Path, access: Access) -> io::Result<Source> {
+        file::open(path, access)
     }
 
     /// Bytes in memory.
@@ -41,138 +135,136 @@ impl Source {
         Source(Arc::new(Inner::Owned(bytes)))
     }
 
-    /// All bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match &*self.0 {
-            Inner::Mapped(map) => map,
-            Inner::Owned(bytes) => bytes,
-        }
+    /// Bytes that are read when they are asked for; `name` is what errors call them.
+    pub fn from_ranges(name: impl Into<PathBuf>, reader: impl ReadRange + 'static) -> Source {
+        let (path, len) = (name.into(), reader.len());
+        let (reader, head) = (Box::new(reader), OnceLock::new());
+        Source(Arc::new(Inner::Ranges(Ranges { path, len, reader, head })))
     }
 
     /// How many bytes.
     pub fn len(&self) -> u64 {
-        self.bytes().len() as u64
+        match &*self.0 {
+            Inner::Ranges(ranges) => ranges.len,
+            _ => self.resident().map_or(0, <[u8]>::len) as u64,
+        }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.bytes().is_empty()
+        self.len() == 0
     }
 
-    /// A view of some of the bytes; `None` when the range leaves the file.
-    pub fn view(&self, range: Range<u64>) -> Option<View> {
-        let (start, end) = (usize::try_from(range.start).ok()?, usize::try_from(range.end).ok()?);
-        (start <= end && end <= self.bytes().len()).then(|| View {
-            source: self.clone(),
-            start,
-            end,
-        })
-    }
-}
-
-/// Some bytes of a [`Source`], which it keeps alive. The range was checked when it was made.
-#[derive(Clone, Debug)]
-pub struct View {
-    source: Source,
-    start: usize,
-    end: usize,
-}
-
-impl View {
-    /// Bytes that belong to no file.
-    pub fn owned(bytes: Vec<u8>) -> View {
-        let end = bytes.len();
-        View { source: Source::from_vec(bytes), start: 0, end }
-    }
-
-    /// Where the bytes stand in their file.
-    pub fn span(&self) -> Range<u64> {
-        self.start as u64..self.end as u64
-    }
-
-    /// The very same bytes of the same file, not just equal ones.
-    pub fn same_place(&self, other: &View) -> bool {
-        Arc::ptr_eq(&self.source.0, &other.source.0)
-            && self.start == other.start
-            && self.end == other.end
-    }
-
-    /// Part of this view, counted from its start.
-    pub fn part(&self, range: Range<usize>) -> Option<View> {
-        let (start, end) =
-            (self.start.checked_add(range.start)?, self.start.checked_add(range.end)?);
-        (start <= end && end <= self.end).then(|| View { source: self.source.clone(), start, end })
-    }
-}
-
-impl Deref for View {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.source.bytes()[self.start..self.end]
-    }
-}
-
-/// What a format opens: a file's bytes with its name and the folder it lies in, or a folder alone.
-#[derive(Debug)]
-pub struct Input {
-    /// The name shown in messages; for a folder its own name.
-    pub name: String,
-    /// The path as it was given; the name of what has no path.
-    pub path: String,
-    /// Empty for a folder.
-    pub source: Source,
-    /// The folder around the file, or the folder itself.
-    pub folder: Box<dyn Folder>,
-    /// It is a folder rather than a file.
-    pub is_folder: bool,
-}
-
-impl Input {
-    /// Opens a file, or a folder as a whole.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Io`] if it can't be read.
-    pub fn open(path: &Path) -> Result<Input, Error> {
-        let io = |e| Error::io(path, e);
-        let meta = std::fs::metadata(path).map_err(io)?;
-        let is_folder = meta.is_dir();
-        let (source, folder, name) = if is_folder {
-            // `.` and `..` have no name of their own.
-            let full = path.canonicalize().map_err(io)?;
-            (Source::from_vec(Vec::new()), RealFolder::new(path), folder::model_name(&full))
-        } else {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-            (
-                Source::open(path).map_err(io)?,
-                RealFolder::new(parent.unwrap_or(Path::new("."))),
-                name,
-            )
-        };
-        let path = path.display().to_string();
-        Ok(Input { name, path, source, folder: Box::new(folder), is_folder })
-    }
-
-    /// A file that exists only in memory, with nothing beside it.
-    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Input {
-        Input::in_memory(name, bytes, Vec::new())
-    }
-
-    /// A file in memory with other files beside it.
-    pub fn in_memory(name: &str, bytes: Vec<u8>, beside: Vec<(String, Vec<u8>)>) -> Input {
-        Input {
-            name: name.to_owned(),
-            path: name.to_owned(),
-            source: Source::from_vec(bytes),
-            folder: Box::new(MemoryFolder::new(beside)),
-            is_folder: false,
+    /// All bytes, where they are mapped or in memory.
+    pub fn resident(&self) -> Option<&[u8]> {
+        match &*self.0 {
+            #[cfg(feature = "mmap")]
+            Inner::Mapped(map) => Some(map),
+            Inner::Owned(bytes) => Some(bytes),
+            Inner::Ranges(_) => None,
         }
     }
 
-    /// The name's last extension, in lower case.
-    pub fn extension(&self) -> String {
-        let name = self.name.to_ascii_lowercase();
-        name.rsplit_once('.').map(|(_, e)| e.to_owned()).unwrap_or_default()
+    /// The first bytes, some 64 KiB at most. They are read once.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    pub fn head(&self) -> Result<&[u8], Error> {
+        let ranges = match &*self.0 {
+            Inner::Ranges(ranges) => ranges,
+            _ => {
+                let all = self.resident().unwrap_or_default();
+                return Ok(&all[..all.len().min(to_len(HEAD))]);
+            }
+        };
+        if let Some(head) = ranges.head.get() {
+            return Ok(head);
+        }
+        let mut head = vec![0; to_len(HEAD.min(ranges.len))];
+        ranges.fill(0, &mut head)?;
+        Ok(ranges.head.get_or_init(|| head))
+    }
+
+    /// Some of the bytes: borrowed where they are mapped or in memory, else read into `buffer`.
+    ///
+    /// # Errors
+    /// If they can't be read, or the range leaves the file.
+    pub fn read<'a>(&'a self, range: Span, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
+        if let Some(known) = self.known(&range) {
+            return Ok(known);
+        }
+        *buffer = self.read_anew(range, std::mem::take(buffer))?;
+        Ok(buffer)
+    }
+
+    /// Bytes that need not be read.
+    fn known(&self, range: &Span) -> Option<&[u8]> {
+        let all = match &*self.0 {
+            Inner::Ranges(ranges) if ranges.reader.is_cheap() => return None,
+            Inner::Ranges(ranges) => ranges.head.get()?,
+            _ => self.resident()?,
+        };
+        all.get(to_len(range.start)..to_len(range.end))
+    }
+
+    /// Reads bytes that are not known, in place of what the buffer has.
+    fn read_anew(&self, range: Span, mut buffer: Vec<u8>) -> Result<Vec<u8>, Error> {
+        match &*self.0 {
+            Inner::Ranges(ranges) if range.start <= range.end && range.end <= ranges.len => {
+                buffer.clear();
+                buffer.resize(to_len(range.end - range.start), 0);
+                ranges.fill(range.start, &mut buffer)?;
+                Ok(buffer)
+            }
+            _ => Err(Error::io(Path::new("the source"), io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Some of the bytes to keep: a part of the mapping or of the memory, else a copy.
+    ///
+    /// # Errors
+    /// If they can't be read, or the range leaves the file.
+    pub fn bytes(&self, range: Span) -> Result<Bytes, Error> {
+        match self.view(range.clone()) {
+            Some(view) => view.load(),
+            None => Ok(Bytes::owned(self.to_vec(range)?)),
+        }
+    }
+
+    /// A copy of some of the bytes.
+    pub(crate) fn to_vec(&self, range: Span) -> Result<Vec<u8>, Error> {
+        match self.known(&range) {
+            Some(known) => Ok(known.to_vec()),
+            None => self.read_anew(range, Vec::new()),
+        }
+    }
+
+    /// A view of some of the bytes; `None` when the range leaves the file.
+    pub fn view(&self, range: Span) -> Option<View> {
+        (range.start <= range.end && range.end <= self.len())
+            .then(|| View::new(self.clone(), range))
+    }
+}
+
+impl Ranges {
+    /// Fills `out` from `offset` on, in as many reads as it takes.
+    fn fill(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let mut done = 0;
+        while done < out.len() {
+            match self.reader.read_at(offset + done as u64, &mut out[done..]) {
+                Ok(0) => return Err(self.changed()),
+                Ok(n) => done += n.min(out.len() - done),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.get_ref().is_some_and(|inner| inner.is::<FileChanged>()) => {
+                    return Err(self.changed());
+                }
+                Err(e) => return Err(Error::Io { path: self.path.clone(), source: e }),
+            }
+        }
+        Ok(())
+    }
+
+    fn changed(&self) -> Error {
+        Error::Changed { path: self.path.clone() }
     }
 }

@@ -4,11 +4,13 @@ mod bytes;
 mod cursor;
 mod finding;
 mod regions;
+mod stop;
 
 pub use bytes::{align_up, fnv1a32, numel, put_u16, put_u32, put_u64, to_len};
 pub use cursor::Cursor;
 pub use finding::{Finding, Findings, Rule, Severity};
 pub use regions::{Region, Regions, What};
+pub use stop::Stop;
 
 /// Bytes `start..end` of a file.
 pub type Span = std::ops::Range<u64>;

@@ -7,7 +7,8 @@ use super::{RowSink, WINDOW};
 use std::path::Path;
 use weighbridge_codec::DType;
 use weighbridge_encoder::{Encoder, Pooling, Settings};
-use weighbridge_format::model::{MATRIX, RowBlock, RowFigures, RowLayout, Subject};
+use weighbridge_format::model::{MATRIX, Subject};
+use weighbridge_format::plan::{RowBlock, RowFigures, RowLayout};
 use weighbridge_format::{
     Advice, Container, Encoding, Error, Format, Formats, Options, Output, Plan, Progress, Tensor,
     View, Vocabulary,

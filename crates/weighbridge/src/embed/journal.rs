@@ -15,8 +15,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use weighbridge_format::model::{Records, RowFigures, RowLayout};
-use weighbridge_format::source::Source;
+use weighbridge_format::model::Records;
+use weighbridge_format::plan::{RowFigures, RowLayout};
+use weighbridge_format::source::{Access, Source};
 use weighbridge_format::{Advice, Error, View};
 
 /// What is lost at most when the machine fails, rather than the process.
@@ -324,7 +325,7 @@ impl Journal {
 
     /// The records, mapped.
     pub(super) fn records(&self) -> Result<Records, Error> {
-        let lines = mapped(&self.paths.records, 0..self.finished.records)?;
+        let lines = mapped(&self.paths.records, 0..self.finished.records)?.load()?;
         Ok(Records::from_checked_lines(lines))
     }
 
@@ -348,7 +349,7 @@ impl Drop for Journal {
 }
 
 fn mapped(path: &Path, range: std::ops::Range<u64>) -> Result<View, Error> {
-    let source = Source::open(path).map_err(|e| Error::io(path, e))?;
+    let source = Source::open(path, Access::Mapped).map_err(|e| Error::io(path, e))?;
     let view = source.view(range);
     view.ok_or_else(|| Error::io(path, std::io::ErrorKind::UnexpectedEof.into()))
 }

@@ -5,12 +5,16 @@
 //! beside the file: memory stays bounded however many there are, a run that was interrupted goes on
 //! from there, and the file appears whole or not at all.
 
+#[cfg(feature = "fs")]
 mod file;
+#[cfg(feature = "fs")]
 mod journal;
 mod lines;
 mod texts;
+#[cfg(feature = "fs")]
 mod words;
 
+#[cfg(feature = "fs")]
 pub use file::{EmbedFile, EmbedSettings, EmbeddedFile};
 pub use lines::LONGEST_LINE;
 pub use texts::{Skipped, TextOptions, TextRow, Texts};

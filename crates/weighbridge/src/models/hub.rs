@@ -4,8 +4,10 @@
 //! bytes arrive, and checksums, where the hub has them, before a file counts as fetched.
 
 use super::child::{Ask, Failure, curl};
-use super::files::{Offer, is_plain};
-use crate::model::{Piece, Produce};
+use super::files::Offer;
+use crate::model::Produce;
+use crate::plan::Piece;
+use crate::source::is_plain_name;
 use crate::{Advice, Error};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -81,7 +83,7 @@ impl Hub {
         };
         let listing: Listing = serde_json::from_slice(&list)
             .map_err(|e| broken(format!("this is not a list of a model's files: {e}")))?;
-        let commit = listing.sha.filter(|sha| is_plain(sha) && !sha.contains('/'));
+        let commit = listing.sha.filter(|sha| is_plain_name(sha) && !sha.contains('/'));
         let commit = commit.ok_or_else(|| broken("the list names no commit".to_owned()))?;
         Ok(HubFiles { hub, repo: repo.to_owned(), commit, files: listing.siblings })
     }

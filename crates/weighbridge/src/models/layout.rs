@@ -3,10 +3,11 @@
 //! A model `org/name` is a folder `models--org--name`: `blobs` has the files, `snapshots/<commit>`
 //! their names as links into `blobs`, and `refs/<revision>` the commit of a branch or tag.
 
-use super::files::{Offer, is_plain, lacks};
+use super::files::{Offer, lacks};
 use crate::Error;
-use crate::model::Piece;
-use crate::source::Source;
+use crate::plan::Piece;
+use crate::source::is_plain_name;
+use crate::source::{Access, Source};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -39,7 +40,8 @@ pub(super) fn snapshot(cache: &Path, repo: &str, revision: Option<&str>) -> Snap
     }
     let asked = revision.unwrap_or("main");
     let commit = commit_of(&folder, asked).unwrap_or_else(|| asked.to_owned());
-    let named = Some(snapshots.join(&commit)).filter(|path| is_plain(&commit) && path.is_dir());
+    let named =
+        Some(snapshots.join(&commit)).filter(|path| is_plain_name(&commit) && path.is_dir());
     let why = match named {
         Some(path) => match lacks(&path) {
             None => return Snapshot::Whole(path),
@@ -54,11 +56,11 @@ pub(super) fn snapshot(cache: &Path, repo: &str, revision: Option<&str>) -> Snap
 
 fn commit_of(folder: &Path, revision: &str) -> Option<String> {
     // A name may have slashes: `refs/pr/1`.
-    if !is_plain(revision) {
+    if !is_plain_name(revision) {
         return None;
     }
     let text = std::fs::read_to_string(folder.join("refs").join(revision)).ok()?;
-    Some(text.trim().to_owned()).filter(|commit| is_plain(commit) && !commit.contains('/'))
+    Some(text.trim().to_owned()).filter(|commit| is_plain_name(commit) && !commit.contains('/'))
 }
 
 fn newest_first(snapshots: &Path) -> Vec<PathBuf> {
@@ -87,7 +89,7 @@ impl Offer for SnapshotFiles {
 
     fn piece(&self, name: &str) -> Result<Piece, Error> {
         let path = self.0.join(name);
-        let source = Source::open(&path).map_err(|e| Error::io(&path, e))?;
+        let source = Source::open(&path, Access::Mapped).map_err(|e| Error::io(&path, e))?;
         let view = source.view(0..source.len());
         view.map(Piece::View).ok_or_else(|| Error::refused(format!("{name} is too large"), ""))
     }

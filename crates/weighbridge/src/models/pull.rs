@@ -1,14 +1,15 @@
 //! Putting a model into the cache: whole or not at all.
 
-use super::files::{Offer, choose, is_plain, lacks};
+use super::files::{Offer, choose, lacks};
 use super::hub::Hub;
 use super::layout::SnapshotFiles;
 use super::name::Name;
 use super::places::Places;
 use super::pypi;
 use super::workspace::Workspace;
-use crate::model::{FilePlan, Report};
+use crate::plan::{FilePlan, Report};
 use crate::sink::{self, FileSystem, RealFiles};
+use crate::source::is_plain_name;
 use crate::{Advice, Error, Plan, Progress};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -119,7 +120,7 @@ struct Provenance {
 /// [`Error::Refused`] for names and revisions that can't be, failures of the system and the network.
 pub fn pull(model: &str, request: &PullSettings) -> Result<Pull, Error> {
     let name = Name::parse(model)?;
-    if let Some(revision) = request.revision.as_deref().filter(|r| !is_plain(r)) {
+    if let Some(revision) = request.revision.as_deref().filter(|r| !is_plain_name(r)) {
         let what = format!("{revision:?} can't be a revision");
         return Err(Error::refused(what, "revisions are branches, tags and commits"));
     }

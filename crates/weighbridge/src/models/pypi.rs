@@ -2,7 +2,8 @@
 
 use super::child::{not_started, printable};
 use super::files::Offer;
-use crate::model::{Piece, Produce};
+use crate::model::Produce;
+use crate::plan::Piece;
 use crate::{Advice, Error};
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -54,7 +54,7 @@ impl Order {
     pub(super) fn survey(&self, tensor: &Tensor, tile: Tile) -> Result<Surveyed, Error> {
         let recipe = self.recipe(tile);
         let cols = tensor.shape[1];
-        let values = tile.values(tensor, cols);
+        let values = tile.values(tensor, cols)?;
         let (scale_len, share_len, code_len) = self.lengths(tile);
         let rows = to_len(tile.rows);
         let mut made = Surveyed {
@@ -88,7 +88,7 @@ impl Order {
         scales.resize(to_len(layout.sub_scales), 0);
         surveyed.iter().for_each(|s| scales.extend_from_slice(&s.sub_scales));
         scales.resize(to_len(layout.codes), 0);
-        let blockwise = Arc::new(Blockwise { method: self.method, scales: View::owned(scales) });
+        let blockwise = Arc::new(Blockwise::new(self.method, View::owned(scales)));
         let bounds = self.clip;
         let data =
             Codes { tensor: tensor.clone(), order: self, layout, blockwise: blockwise.clone() };
@@ -115,21 +115,22 @@ struct Codes {
 }
 
 impl Codes {
-    fn make(&self, tile: Tile) -> Vec<u8> {
+    fn make(&self, tile: Tile) -> Result<Vec<u8>, Error> {
         let recipe = self.order.recipe(tile);
-        let values = tile.values(&self.tensor, self.layout.cols);
+        let values = tile.values(&self.tensor, self.layout.cols)?;
         let (scale_len, share_len, code_len) = self.order.lengths(tile);
         let mut codes = vec![0; to_len(tile.rows) * code_len];
+        let all_scales = self.blockwise.scale_bytes()?;
         // A tile of a long row begins at a whole super block.
         let block = to_len(tile.col) / BLOCK;
         let scale = 2 * if share_len > 0 { block / BLOCKS_PER_SUPER } else { block };
         let each = values.chunks_exact(to_len(tile.len)).zip(codes.chunks_exact_mut(code_len));
         for (row, (values, codes)) in (tile.row..).zip(each) {
-            let (scales, sub_scales) = self.layout.row_scales(&self.blockwise.scales, row);
+            let (scales, sub_scales) = self.layout.row_scales(all_scales, row);
             let sub_scales = if share_len > 0 { &sub_scales[block..][..share_len] } else { &[] };
             recipe.make_codes(values, &scales[scale..][..scale_len], sub_scales, codes);
         }
-        codes
+        Ok(codes)
     }
 }
 

@@ -17,7 +17,8 @@ impl Importance {
     /// for all, with a number for each column.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a tensor that is not a vector, and for negative or NaN weights.
+    /// [`Error::Refused`] for a tensor that is not a vector, and for negative or NaN weights; others
+    /// if they can't be read.
     pub fn new(file: &Container) -> Result<Importance, Error> {
         let mut importance = Importance::default();
         for tensor in &file.tensors {
@@ -25,7 +26,7 @@ impl Importance {
                 let what = format!("importance {:?} has the shape {:?}", tensor.name, tensor.shape);
                 return Err(Error::refused(what, "it is one number a column"));
             }
-            let list = tensor.values_f32(0, to_len(tensor.count()));
+            let list = tensor.values_f32(0, to_len(tensor.count()))?;
             if let Some(bad) = list.iter().position(|v| !(v.is_finite() && *v >= 0.0)) {
                 let what =
                     format!("importance of column {bad} in {:?} is {}", tensor.name, list[bad]);

@@ -25,7 +25,7 @@ pub use settings::QuantizeSettings;
 
 use choice::Chosen;
 use weighbridge_codec::block::BlockEncoder;
-use weighbridge_format::model::{Loss, Report};
+use weighbridge_format::plan::{Loss, Report};
 use weighbridge_format::{Container, Error, Format, Plan, Progress};
 
 /// Quantizes a container, and plans the file that holds the result.
@@ -77,7 +77,7 @@ impl<'a> Quantization<'a> {
         settings.formats.check_options(&settings.options, container.format, format)?;
         // What the format has no idea of goes first, so that what is measured is what is written.
         let mut narrowing = Report::new();
-        let container = container.narrowed_to(format.info(), &mut narrowing).into_owned();
+        let container = container.narrowed_to(format.info(), &mut narrowing)?.into_owned();
         settings.check()?;
         let model = calibrate::model(&container, settings)?;
         let (chosen, kept) = choice::choose(&container, settings)?;

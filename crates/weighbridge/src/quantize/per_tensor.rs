@@ -2,10 +2,10 @@
 
 use super::error::ErrorSums;
 use super::tiles::in_order;
-use rayon::prelude::*;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 use weighbridge_codec::integer::{Magnitudes, Mapping, Width, largest_magnitude};
+use weighbridge_codec::parallel::*;
 use weighbridge_format::model::{BLOCK, Encoding, Produce, Scaled, Scaling, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Error, Tensor};
@@ -26,10 +26,10 @@ pub(super) fn target(
     width: Width,
     domain: Domain,
     clip: (f32, f32),
-) -> (Target, ErrorSums) {
+) -> Result<(Target, ErrorSums), Error> {
     let mapping = match domain {
         Domain::Activations => Mapping::for_activations(width, clip),
-        Domain::Weights => Mapping::for_weights(width, clip, &magnitudes(tensor, clip)),
+        Domain::Weights => Mapping::for_weights(width, clip, &magnitudes(tensor, clip)?),
     };
     let (scale, zero) = (mapping.scale, mapping.zero);
     let codes = match width {
@@ -41,29 +41,32 @@ pub(super) fn target(
     let encoding = Encoding::Scaled(Arc::new(Scaled { codes, scaling }));
     let data = Codes { tensor: tensor.clone(), mapping };
     let errors = starts(tensor).into_par_iter().map(|start| data.errors(start));
-    let errors = errors.reduce(ErrorSums::default, ErrorSums::plus);
-    (Target { encoding, data: Arc::new(data), bounds: clip }, errors)
+    let errors = errors.collect::<Result<Vec<_>, Error>>()?;
+    let errors = errors.into_iter().fold(ErrorSums::default(), ErrorSums::plus);
+    Ok((Target { encoding, data: Arc::new(data), bounds: clip }, errors))
 }
 
 /// The magnitudes of a tensor's values, counted on all cores and added up in order, so that any
 /// number of threads gives the same sums.
-fn magnitudes(tensor: &Tensor, clip: (f32, f32)) -> Magnitudes {
+fn magnitudes(tensor: &Tensor, clip: (f32, f32)) -> Result<Magnitudes, Error> {
     let starts = starts(tensor);
-    let largest = starts.par_iter().map(|s| largest_magnitude(&values(tensor, *s), clip));
-    let largest = largest.reduce(|| 0.0, f32::max);
+    let largest = starts.par_iter().map(|s| Ok(largest_magnitude(&values(tensor, *s)?, clip)));
+    let largest = largest.collect::<Result<Vec<f32>, Error>>()?.into_iter().fold(0.0, f32::max);
     let mut all = Magnitudes::up_to(largest);
     // So many parts at a time that making a table for each does not matter.
     const TOGETHER: usize = 8;
-    for some in starts.chunks(4 * TOGETHER * rayon::current_num_threads()) {
+    for some in starts.chunks(4 * TOGETHER * current_num_threads()) {
         let count = |starts: &[u64]| {
             let mut part = Magnitudes::up_to(largest);
-            starts.iter().for_each(|s| part.add(&values(tensor, *s), clip));
-            part
+            for start in starts {
+                part.add(&values(tensor, *start)?, clip);
+            }
+            Ok(part)
         };
-        let parts: Vec<_> = some.par_chunks(TOGETHER).map(count).collect();
+        let parts = some.par_chunks(TOGETHER).map(count).collect::<Result<Vec<_>, Error>>()?;
         parts.iter().for_each(|part| all.merge(part));
     }
-    all
+    Ok(all)
 }
 
 /// Where the parts of a tensor begin.
@@ -71,7 +74,7 @@ fn starts(tensor: &Tensor) -> Vec<u64> {
     (0..tensor.count()).step_by(BLOCK).collect()
 }
 
-fn values(tensor: &Tensor, start: u64) -> Vec<f32> {
+fn values(tensor: &Tensor, start: u64) -> Result<Vec<f32>, Error> {
     tensor.values_f32(start, to_len(tensor.count() - start).min(BLOCK))
 }
 
@@ -83,27 +86,27 @@ struct Codes {
 }
 
 impl Codes {
-    fn make(&self, start: u64) -> (Vec<f32>, Vec<u8>) {
-        let values = values(&self.tensor, start);
+    fn make(&self, start: u64) -> Result<(Vec<f32>, Vec<u8>), Error> {
+        let values = values(&self.tensor, start)?;
         let mut codes = vec![0; self.mapping.width.byte_len(values.len())];
         self.mapping.encode(&values, &mut codes);
-        (values, codes)
+        Ok((values, codes))
     }
 
-    fn errors(&self, start: u64) -> ErrorSums {
-        let (values, codes) = self.make(start);
+    fn errors(&self, start: u64) -> Result<ErrorSums, Error> {
+        let (values, codes) = self.make(start)?;
         let code = |i: usize| match self.mapping.width {
             Width::Int8 => codes[i].cast_signed(),
             // To the top of the byte, and back with the sign.
             Width::Int4 => (codes[i / 2] << (4 * (1 - i % 2))).cast_signed() >> 4,
         };
         let decoded: Vec<_> = (0..values.len()).map(|i| self.mapping.value(code(i))).collect();
-        ErrorSums::of(&values, &decoded)
+        Ok(ErrorSums::of(&values, &decoded))
     }
 }
 
 impl Produce for Codes {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        in_order(&starts(&self.tensor), |start| self.make(start).1, out)
+        in_order(&starts(&self.tensor), |start| Ok(self.make(start)?.1), out)
     }
 }

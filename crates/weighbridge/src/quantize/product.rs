@@ -1,15 +1,15 @@
 //! Product quantization of word embeddings: what finalfusion holds.
 
 use super::{ErrorSums, Kept, KeptReason, Quantization, QuantizeReport, Quantized};
-use crate::words::TensorRows;
-use rayon::prelude::*;
+use crate::words::{TensorRows, search_error};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use weighbridge_codec::parallel::*;
 use weighbridge_codec::product::{Codebook, Training, TrainingError};
 use weighbridge_format::model::{Encoding, Produce, Product, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Progress, Stage, Tensor, View};
-use weighbridge_search::{Metric, Query, Rows, nearest_within};
+use weighbridge_search::{Metric, Query, Rows, Unreadable, nearest_within};
 
 /// Rows that a codebook is made from: more hardly make it better.
 const SAMPLE: u64 = 100_000;
@@ -66,7 +66,7 @@ pub(super) fn run(
     let found = container.word_matrix()?;
     let words = to_len(found.word_rows());
     let tensor = found.matrix.clone();
-    let (rows, norms) = unit_rows(&tensor, found.norms.is_some());
+    let (rows, norms) = unit_rows(&tensor, found.norms.is_some())?;
     let training = training(&settings.product, rotate, tensor.shape[1])?;
     let book = train(&training, &rows, progress)?;
     let codes = encode(&rows, &book, progress)?;
@@ -76,7 +76,7 @@ pub(super) fn run(
     let encoding = Encoding::Product(Arc::new(product));
     let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
     let after = Tensor::stored(name, encoding.clone(), shape, View::owned(codes))?;
-    let errors = compare(&tensor, &after);
+    let errors = compare(&tensor, &after)?;
     let recall = recall(&tensor, &after, words)?;
     // The codes are there already: a fortieth of the values.
     let target = Target { encoding, data: Arc::new(Codes(after)), bounds: (0.0, 0.0) };
@@ -89,15 +89,15 @@ pub(super) fn run(
 
 /// Of unit length, with the lengths that rows had, unless they have it already: directions are what
 /// similarity needs, and a length costs no more than four bytes.
-fn unit_rows(tensor: &Tensor, has_norms: bool) -> (Tensor, Option<Vec<f32>>) {
+fn unit_rows(tensor: &Tensor, has_norms: bool) -> Result<(Tensor, Option<Vec<f32>>), Error> {
     if has_norms {
-        return (tensor.clone(), None);
+        return Ok((tensor.clone(), None));
     }
-    let (unit, norms) = tensor.unit_rows(tensor.shape[0]);
+    let (unit, norms) = tensor.unit_rows(tensor.shape[0])?;
     if norms.iter().all(|n| (n - 1.0).abs() < 1e-3 || *n == 0.0) {
-        return (tensor.clone(), None);
+        return Ok((tensor.clone(), None));
     }
-    (unit, Some(norms))
+    Ok((unit, Some(norms)))
 }
 
 fn training(settings: &ProductSettings, rotate: bool, dim: u64) -> Result<Training, Error> {
@@ -126,9 +126,9 @@ fn train(training: &Training, rows: &Tensor, progress: &mut Progress) -> Result<
     let step = count.div_ceil(SAMPLE).max(1);
     let picked: Vec<u64> = (0..count).step_by(to_len(step)).collect();
     let mut sample = vec![0.0; picked.len() * dim];
-    sample.par_chunks_mut(dim).zip(&picked).for_each_init(Vec::new, |raw, (out, row)| {
-        rows.rows_f32(*row, out, raw);
-    });
+    let read = sample.par_chunks_mut(dim).zip(&picked);
+    let read = read.map_init(Vec::new, |raw, (out, row)| rows.rows_f32(*row, out, raw));
+    read.collect::<Result<(), Error>>()?;
     let mut done = 0;
     let book = training.train(&sample, dim, &mut |fraction| {
         let now = fraction_of(values, fraction).max(done);
@@ -151,35 +151,36 @@ fn encode(rows: &Tensor, book: &Codebook, progress: &mut Progress) -> Result<Vec
     let (count, dim, parts) = (to_len(rows.shape[0]), book.dim(), book.parts());
     let mut codes = vec![0; count * parts];
     // Some blocks at a time, so that the bar moves.
-    let some = TOGETHER * 4 * rayon::current_num_threads();
+    let some = TOGETHER * 4 * current_num_threads();
     for (i, part) in codes.chunks_mut(some * parts).enumerate() {
         let encode = |buffers: &mut (Vec<f32>, Vec<u8>), (j, codes): (usize, &mut [u8])| {
             let (values, raw) = buffers;
             values.resize(codes.len() / parts * dim, 0.0);
-            rows.rows_f32((i * some + j * TOGETHER) as u64, values, raw);
+            rows.rows_f32((i * some + j * TOGETHER) as u64, values, raw)?;
             book.encode(values, codes);
+            Ok(())
         };
         let blocks = part.par_chunks_mut(TOGETHER * parts).enumerate();
-        blocks.for_each_init(Default::default, encode);
+        blocks.map_init(Default::default, encode).collect::<Result<(), Error>>()?;
         progress.advance((part.len() / parts * dim) as u64)?;
     }
     Ok(codes)
 }
 
 /// What became of the values.
-fn compare(before: &Tensor, after: &Tensor) -> ErrorSums {
+fn compare(before: &Tensor, after: &Tensor) -> Result<ErrorSums, Error> {
     let (count, dim) = (before.shape[0], to_len(before.shape[1]));
     let starts: Vec<u64> = (0..count).step_by(TOGETHER).collect();
     let of_block = |start: &u64| {
         let n = to_len(count - start).min(TOGETHER) * dim;
         let (mut x, mut y, mut raw) = (vec![0.0; n], vec![0.0; n], Vec::new());
-        before.rows_f32(*start, &mut x, &mut raw);
-        after.rows_f32(*start, &mut y, &mut raw);
-        ErrorSums::of(&x, &y)
+        before.rows_f32(*start, &mut x, &mut raw)?;
+        after.rows_f32(*start, &mut y, &mut raw)?;
+        Ok(ErrorSums::of(&x, &y))
     };
     // Added up in order, so that any number of threads gives the same sums.
-    let sums: Vec<_> = starts.par_iter().map(of_block).collect();
-    sums.into_iter().fold(ErrorSums::default(), ErrorSums::plus)
+    let sums = starts.par_iter().map(of_block).collect::<Result<Vec<_>, Error>>()?;
+    Ok(sums.into_iter().fold(ErrorSums::default(), ErrorSums::plus))
 }
 
 /// How many of the nearest words of some words are still among their nearest.
@@ -192,15 +193,15 @@ fn recall(before: &Tensor, after: &Tensor, words: usize) -> Result<Option<f64>, 
     let asked: Vec<usize> = (0..words).step_by(to_len(step)).collect();
     let neighbours = |tensor: &Tensor| {
         let rows = TensorRows::new(tensor);
-        let vector = |row: &usize| rows.block(*row, 1, &mut Vec::new()).to_vec();
-        let vectors: Vec<Vec<f32>> = asked.iter().map(vector).collect();
+        let vector = |row: &usize| Ok(rows.block(*row, 1, &mut Vec::new())?.to_vec());
+        let vectors: Result<Vec<Vec<f32>>, Unreadable> = asked.iter().map(vector).collect();
+        let vectors = vectors.map_err(|e| search_error(e.into()))?;
         let queries: Vec<Query> = vectors
             .iter()
             .zip(&asked)
             .map(|(vector, row)| Query { vector, exclude: std::slice::from_ref(row) })
             .collect();
-        nearest_within(&rows, words, &queries, NEIGHBOURS, Metric::Cosine)
-            .map_err(|e| Error::refused(e.to_string(), ""))
+        nearest_within(&rows, words, &queries, NEIGHBOURS, Metric::Cosine).map_err(search_error)
     };
     let (before, after) = (neighbours(before)?, neighbours(after)?);
     let (mut found, mut all) = (0, 0);
@@ -233,6 +234,6 @@ struct Codes(Tensor);
 
 impl Produce for Codes {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        self.0.view().map_or(Ok(()), |codes| out(codes))
+        self.0.view().map_or(Ok(()), |codes| codes.for_each_block(1 << 20, out))
     }
 }

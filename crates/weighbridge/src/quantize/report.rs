@@ -3,7 +3,8 @@
 use super::{ErrorFigures, ErrorSums, VectorChange};
 use serde::Serialize;
 use weighbridge_format::Container;
-use weighbridge_format::model::{Encoding, Plan, Scaling};
+use weighbridge_format::model::{Encoding, Scaling};
+use weighbridge_format::plan::Plan;
 
 /// What quantizing made smaller, and what it cost. Its JSON is described in docs/json.md.
 #[derive(Clone, Debug, Serialize)]
@@ -88,7 +89,7 @@ impl QuantizeReport {
     ) -> QuantizeReport {
         let stored = |encoding: &Encoding, data: u64| {
             data + match encoding {
-                Encoding::Blockwise(b) => b.scales.len() as u64,
+                Encoding::Blockwise(b) => b.scales.len(),
                 // A scale, and a zero point where there is one, each in a region of its own.
                 Encoding::Scaled(s) => match &s.scaling {
                     Scaling::Affine { zero_points: None, .. } => 64,
@@ -96,7 +97,7 @@ impl QuantizeReport {
                 },
                 Encoding::Product(p) => {
                     let parts = [Some(&p.values), p.projection.as_ref(), p.norms.as_ref()];
-                    parts.into_iter().flatten().map(|v| v.len() as u64).sum()
+                    parts.into_iter().flatten().map(|v| v.len()).sum()
                 }
                 _ => 0,
             }

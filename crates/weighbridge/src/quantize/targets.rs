@@ -5,8 +5,8 @@ use super::tiles::{Tile, tiles};
 use super::{
     Calibration, Domain, ErrorSums, Method, Quantization, QuantizeSettings, calibrate, per_tensor,
 };
-use rayon::prelude::*;
 use weighbridge_codec::integer::Width;
+use weighbridge_codec::parallel::*;
 use weighbridge_format::model::Target;
 use weighbridge_format::{Advice, Error, Progress, Stage, Tensor};
 
@@ -39,7 +39,7 @@ impl Quantization<'_> {
         orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
         for (index, width, clip) in per_tensor {
             let tensor = &self.container.tensors[index];
-            let (target, errors) = per_tensor::target(tensor, width, self.settings.domain, clip);
+            let (target, errors) = per_tensor::target(tensor, width, self.settings.domain, clip)?;
             progress.advance(tensor.count())?;
             list.push((index, target, errors));
         }
@@ -94,7 +94,7 @@ impl Quantization<'_> {
             .collect();
         let mut surveyed: Vec<Vec<_>> = orders.iter().map(|_| Vec::new()).collect();
         // A few at a time, so that the bar moves.
-        for some in all.chunks(16 * rayon::current_num_threads()) {
+        for some in all.chunks(16 * current_num_threads()) {
             let survey = |(i, tile): &(usize, Tile)| {
                 let (tensor, order) = &orders[*i];
                 order.survey(&self.container.tensors[*tensor], *tile)
@@ -124,7 +124,7 @@ fn bounds(tensor: &Tensor, settings: &QuantizeSettings) -> Result<(f32, f32), Er
     let cols = tensor.shape.last().copied().unwrap_or(1);
     let rows = tensor.count() / cols.max(1);
     let of_tile = |tile: &Tile| {
-        let values = tile.values(tensor, cols);
+        let values = tile.values(tensor, cols)?;
         let (mut low, mut high, mut poison) = (f32::INFINITY, f32::NEG_INFINITY, 0.0);
         for &v in &values {
             low = low.min(v);
@@ -136,17 +136,16 @@ fn bounds(tensor: &Tensor, settings: &QuantizeSettings) -> Result<(f32, f32), Er
             return Ok((low, high));
         }
         let at = values.iter().position(|v| !v.is_finite()).unwrap_or(0);
-        Err((tile.start(cols) + at as u64, values[at]))
+        let (name, index) = (&tensor.name, tile.start(cols) + at as u64);
+        let value = values[at];
+        let message =
+            format!("tensor {name:?} has {value} at index {index} and can't be quantized");
+        Err(Error::refused(message, EXCLUDE))
     };
     let wider = |a: (f32, f32), b: (f32, f32)| Ok((a.0.min(b.0), a.1.max(b.1)));
     let none = || (f32::INFINITY, f32::NEG_INFINITY);
     let found = tiles(rows, cols).par_iter().map(of_tile).try_reduce(none, wider);
-    let (low, high) = found.map_err(|(index, value)| {
-        let name = &tensor.name;
-        let message =
-            format!("tensor {name:?} has {value} at index {index} and can't be quantized");
-        Error::refused(message, EXCLUDE)
-    })?;
+    let (low, high) = found?;
     let most = low.abs().max(high.abs());
     Ok(settings.clip.unwrap_or(match settings.domain {
         Domain::Weights => (-most, most),

@@ -1,6 +1,6 @@
 //! Tensors in tiles of bounded size, worked on by all cores.
 
-use rayon::prelude::*;
+use weighbridge_codec::parallel::*;
 use weighbridge_format::model::BLOCK;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Error, Tensor};
@@ -25,7 +25,7 @@ impl Tile {
     }
 
     /// The values.
-    pub(super) fn values(&self, tensor: &Tensor, cols: u64) -> Vec<f32> {
+    pub(super) fn values(&self, tensor: &Tensor, cols: u64) -> Result<Vec<f32>, Error> {
         tensor.values_f32(self.start(cols), to_len(self.count()))
     }
 }
@@ -51,11 +51,11 @@ pub(super) fn tiles(rows: u64, cols: u64) -> Vec<Tile> {
 /// Makes something of every tile on all cores, a few at a time, and passes it on in order.
 pub(super) fn in_order<T: Copy + Sync>(
     tiles: &[T],
-    make: impl Fn(T) -> Vec<u8> + Sync,
+    make: impl Fn(T) -> Result<Vec<u8>, Error> + Sync,
     out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    for few in tiles.chunks(4 * rayon::current_num_threads()) {
-        let made: Vec<_> = few.par_iter().map(|tile| make(*tile)).collect();
+    for few in tiles.chunks(4 * current_num_threads()) {
+        let made = few.par_iter().map(|tile| make(*tile)).collect::<Result<Vec<_>, Error>>()?;
         made.iter().try_for_each(|bytes| out(bytes))?;
     }
     Ok(())

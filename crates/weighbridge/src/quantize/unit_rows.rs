@@ -4,7 +4,7 @@ use super::report::bits_per_weight;
 use super::{ErrorSums, Method, Quantization, QuantizeReport, Quantized, QuantizedTensor};
 use crate::edit::keep_tensors;
 use crate::words::to_unit_length;
-use weighbridge_format::model::{LossKind, Piece};
+use weighbridge_format::plan::{LossKind, Piece};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Error, Plan, Progress, Stage, Tensor};
 
@@ -55,7 +55,7 @@ fn measure(
     let mut take = |codes: &[u8]| {
         waiting.extend_from_slice(codes);
         let whole = waiting.len() / dim * dim;
-        let mut values = tensor.values_f32(next, whole);
+        let mut values = tensor.values_f32(next, whole)?;
         if normalize {
             values.chunks_mut(dim).for_each(to_unit_length);
         }
@@ -67,7 +67,7 @@ fn measure(
     };
     match plan.files.first().and_then(|f| f.pieces.first()) {
         Some(Piece::Stream { from, .. }) => from.produce(&mut take)?,
-        Some(Piece::View(view)) => take(view)?,
+        Some(Piece::View(view)) => view.for_each_block(1 << 20, take)?,
         _ => {}
     }
     Ok(sums)

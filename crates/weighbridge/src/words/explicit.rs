@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weighbridge_format::model::{
     Attachment, Ngrams, Note, NoteKind, Records, Subject, SubwordKind, Subwords, WordMatrix,
 };
+use weighbridge_format::source::Bytes;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Encoding, Error, Tensor, View, Vocabulary};
 
@@ -83,21 +84,21 @@ pub(super) fn keep_words(
     {
         kept.records = pick_records(records, &rows[..words.len()]);
     }
-    change_files(&mut kept, &words);
+    change_files(&mut kept, &words)?;
     let others = container.tensors.iter().filter(|t| !container.is_private(&t.name));
     kept.tensors = others
         .map(|t| match (std::ptr::eq(t, found.matrix), &norms) {
             (true, _) => t.pick_rows(rows.clone()),
-            (false, Some(picked)) if t.name == picked.name => picked.clone(),
-            _ => t.clone(),
+            (false, Some(picked)) if t.name == picked.name => Ok(picked.clone()),
+            _ => Ok(t.clone()),
         })
-        .collect();
+        .collect::<Result<_, Error>>()?;
     Ok(kept)
 }
 
 /// Changes the files of a model that tell its words: the list and the number of them. A tokenizer
 /// that knows more than a list is left out.
-fn change_files(container: &mut Container, words: &[String]) {
+fn change_files(container: &mut Container, words: &[String]) -> Result<(), Error> {
     let is = |a: &Attachment, file: &str| a.name.rsplit('/').next() == Some(file);
     if container.attachments.iter().any(|a| is(a, "tokenizer.json")) {
         container.attachments.retain(|a| !is(a, "tokenizer.json"));
@@ -110,7 +111,7 @@ fn change_files(container: &mut Container, words: &[String]) {
         list.data = View::owned(text.into_bytes());
     }
     for config in container.attachments.iter_mut().filter(|a| a.name == "config.json") {
-        let parsed = serde_json::from_slice::<serde_json::Value>(&config.data);
+        let parsed = serde_json::from_slice::<serde_json::Value>(&config.data.load()?);
         if let Ok(mut parsed) = parsed
             && let Some(size) = parsed.get_mut("vocab_size")
         {
@@ -119,6 +120,7 @@ fn change_files(container: &mut Container, words: &[String]) {
             config.data = View::owned(text.into_bytes());
         }
     }
+    Ok(())
 }
 
 /// Memory that names of n-grams may take in any case.
@@ -162,12 +164,12 @@ fn pick_records(records: &Records, rows: &[u64]) -> Option<Records> {
     let items = records.items();
     let texts: Option<Vec<_>> = rows.iter().map(|i| items.get(to_len(*i)).copied()).collect();
     let document = format!("[{}]", texts?.join(","));
-    Records::parse(View::owned(document.into_bytes())).ok()
+    Records::parse(Bytes::owned(document.into_bytes())).ok()
 }
 
 /// Some values of a vector.
 fn pick_values(vector: &Tensor, indices: &[u64]) -> Result<Tensor, Error> {
-    let all = vector.values_f32(0, to_len(vector.count()));
+    let all = vector.values_f32(0, to_len(vector.count()))?;
     let value = |i: &u64| all.get(to_len(*i)).copied().unwrap_or(0.0);
     let bytes = indices.iter().flat_map(|i| value(i).to_le_bytes()).collect();
     let encoding = Encoding::Plain(weighbridge_codec::DType::F32);

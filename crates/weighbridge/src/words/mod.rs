@@ -3,7 +3,7 @@
 //! ```no_run
 //! # fn main() -> Result<(), weighbridge::Error> {
 //! let words = weighbridge::Embeddings::open("words.fifu")?;
-//! let vector = words.lookup("truck").expect("it is in the file").vector;
+//! let vector = words.lookup("truck")?.expect("it is in the file").vector;
 //! for hit in words.similar("truck", 5)? {
 //!     println!("{} {:.3}", words.word(hit.row), hit.score);
 //! }
@@ -23,8 +23,10 @@ pub(crate) use select::give_words;
 pub use select::{Selected, parse_words, select};
 
 use rows::floats;
+pub(crate) use rows::search_error;
 use serde::Serialize;
 use std::borrow::Cow;
+#[cfg(feature = "fs")]
 use std::path::Path;
 use weighbridge_format::model::{SubwordKind, SubwordVectors, Subwords, norm};
 use weighbridge_format::wire::to_len;
@@ -78,6 +80,7 @@ impl Embeddings {
     ///
     /// # Errors
     /// Where the file can't be opened, or is not word embeddings.
+    #[cfg(feature = "fs")]
     pub fn open(path: impl AsRef<Path>) -> Result<Embeddings, Error> {
         Embeddings::new(&crate::open(path)?)
     }
@@ -131,34 +134,42 @@ impl Embeddings {
     }
 
     /// The values of a row, as they are in the file.
-    pub fn row(&self, row: usize) -> Cow<'_, [f32]> {
+    ///
+    /// # Errors
+    /// If they can't be read, or there is no such row.
+    pub fn row(&self, row: usize) -> Result<Cow<'_, [f32]>, Error> {
         if let Some(values) = floats(&self.matrix, row, 1, self.dim) {
-            return Cow::Borrowed(values);
+            return Ok(Cow::Borrowed(values));
         }
         let mut values = vec![0.0; self.dim];
-        self.matrix.rows_f32(row as u64, &mut values, &mut Vec::new());
-        Cow::Owned(values)
+        self.matrix.rows_f32(row as u64, &mut values, &mut Vec::new())?;
+        Ok(Cow::Owned(values))
     }
 
     /// The vector of a word: its row, or what its parts make up. `None` when there is neither.
-    pub fn lookup(&self, word: &str) -> Option<Lookup<'_>> {
-        match self.find(word) {
-            Some(row) => Some(Lookup { known: true, vector: self.row(row) }),
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub fn lookup(&self, word: &str) -> Result<Option<Lookup<'_>>, Error> {
+        Ok(match self.find(word) {
+            Some(row) => Some(Lookup { known: true, vector: self.row(row)? }),
             None => {
-                let vector = Cow::Owned(self.made_of_parts(word)?);
-                Some(Lookup { known: false, vector })
+                let made = self.made_of_parts(word)?;
+                made.map(|vector| Lookup { known: false, vector: Cow::Owned(vector) })
             }
-        }
+        })
     }
 
     /// The mean of the rows of a word's n-grams, brought to unit length where the model does that.
-    fn made_of_parts(&self, word: &str) -> Option<Vec<f32>> {
-        let subwords = self.subwords.as_ref()?;
-        let (mut sums, mut count) = (vec![0f32; self.dim], 0u32);
+    fn made_of_parts(&self, word: &str) -> Result<Option<Vec<f32>>, Error> {
+        let Some(subwords) = &self.subwords else { return Ok(None) };
+        let (mut sums, mut count, mut failed) = (vec![0f32; self.dim], 0u32, None);
         let mut add = |row: u64| {
             let row = (self.count as u64).checked_add(row).map(to_len);
-            let values = self.row(row.unwrap_or(usize::MAX));
-            sums.iter_mut().zip(values.iter()).for_each(|(sum, v)| *sum += v);
+            match self.row(row.unwrap_or(usize::MAX)) {
+                Ok(values) => sums.iter_mut().zip(values.iter()).for_each(|(sum, v)| *sum += v),
+                Err(error) => failed = Some(error),
+            }
             count += 1;
         };
         let unit = subwords.vectors == SubwordVectors::Unit;
@@ -168,8 +179,11 @@ impl Embeddings {
             }
             _ => subwords.for_each_row(word, &mut add),
         }
+        if let Some(error) = failed {
+            return Err(error);
+        }
         if count == 0 {
-            return None;
+            return Ok(None);
         }
         #[allow(clippy::cast_precision_loss)]
         let by = 1.0 / count as f32;
@@ -177,7 +191,7 @@ impl Embeddings {
         if unit {
             to_unit_length(&mut sums);
         }
-        Some(sums)
+        Ok(Some(sums))
     }
 
     /// The words nearest to a word, the nearest first, without the word itself.
@@ -203,7 +217,7 @@ impl Embeddings {
     /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
     pub fn question(&self, word: &str) -> Result<Question, Error> {
         self.has_words()?;
-        let Lookup { known, vector } = self.lookup(word).ok_or_else(|| self.unknown(word))?;
+        let Lookup { known, vector } = self.lookup(word)?.ok_or_else(|| self.unknown(word))?;
         let exclude = self.find(word).into_iter().collect();
         Ok(Question { known, vector: vector.into_owned(), exclude })
     }
@@ -216,7 +230,7 @@ impl Embeddings {
         self.has_words()?;
         let (mut sums, mut all_known) = (vec![0.0; self.dim], true);
         for (word, sign) in words.into_iter().zip([-1.0, 1.0, 1.0]) {
-            let Lookup { known, vector } = self.lookup(word).ok_or_else(|| self.unknown(word))?;
+            let Lookup { known, vector } = self.lookup(word)?.ok_or_else(|| self.unknown(word))?;
             let mut unit = vector.into_owned();
             to_unit_length(&mut unit);
             sums.iter_mut().zip(unit).for_each(|(sum, v)| *sum += sign * v);
@@ -259,8 +273,7 @@ impl Embeddings {
     /// [`Error::Refused`] for a vector of another width.
     pub fn nearest(&self, queries: &[Query], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         let rows = TensorRows::new(&self.matrix);
-        nearest_within(&rows, self.count, queries, k, Metric::Cosine)
-            .map_err(|e| Error::refused(e.to_string(), ""))
+        nearest_within(&rows, self.count, queries, k, Metric::Cosine).map_err(search_error)
     }
 
     /// Says that there is no vector for a word, and whether it is there in other letters.

@@ -2,8 +2,8 @@
 
 use weighbridge_codec::DType;
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Encoding, Tensor};
-use weighbridge_search::Rows;
+use weighbridge_format::{Encoding, Error, Tensor};
+use weighbridge_search::{Rows, Unreadable};
 use zerocopy::FromBytes;
 
 /// The rows of a matrix in any encoding: lent where they are f32 and lie so, else decoded.
@@ -29,13 +29,29 @@ impl Rows for TensorRows<'_> {
         self.dim
     }
 
-    fn block<'a>(&'a self, start: usize, n: usize, buffer: &'a mut Vec<f32>) -> &'a [f32] {
+    fn block<'a>(
+        &'a self,
+        start: usize,
+        n: usize,
+        buffer: &'a mut Vec<f32>,
+    ) -> Result<&'a [f32], Unreadable> {
         if let Some(values) = floats(self.tensor, start, n, self.dim) {
-            return values;
+            return Ok(values);
         }
         buffer.resize(n * self.dim, 0.0);
-        self.tensor.rows_f32(start as u64, buffer, &mut Vec::new());
-        buffer
+        self.tensor.rows_f32(start as u64, buffer, &mut Vec::new())?;
+        Ok(buffer)
+    }
+}
+
+/// The error of a search. What kept rows from being read stays what it was.
+pub(crate) fn search_error(error: weighbridge_search::Error) -> Error {
+    match error {
+        weighbridge_search::Error::Rows(why) => match why.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(why) => Error::refused(why.to_string(), ""),
+        },
+        error => Error::refused(error.to_string(), ""),
     }
 }
 
@@ -44,7 +60,7 @@ pub(super) fn floats(tensor: &Tensor, start: usize, n: usize, dim: usize) -> Opt
     if cfg!(target_endian = "big") || tensor.encoding != Encoding::Plain(DType::F32) {
         return None;
     }
-    let view = tensor.plain_view()?;
-    let bytes = view.get(start.checked_mul(dim * 4)?..)?.get(..n.checked_mul(dim * 4)?)?;
+    let bytes = tensor.plain_view()?.resident()?;
+    let bytes = bytes.get(start.checked_mul(dim * 4)?..)?.get(..n.checked_mul(dim * 4)?)?;
     <[f32]>::ref_from_bytes(bytes).ok()
 }

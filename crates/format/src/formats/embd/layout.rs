@@ -1,7 +1,8 @@
 //! The raw records of the indexed layout.
 
 use super::rules::CUT_SHORT;
-use crate::wire::{Cursor, Finding, put_u16, put_u32, put_u64};
+use crate::source::Source;
+use crate::wire::{Cursor, Stop, put_u16, put_u32, put_u64};
 use weighbridge_codec::DType;
 
 pub(super) const MAGIC: [u8; 4] = *b"EMBD";
@@ -51,7 +52,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn parse(file: &[u8]) -> Result<Header, Box<Finding>> {
+    pub(super) fn parse(file: &Source) -> Result<Header, Stop> {
         let mut c = Cursor::new(file, 0..HEADER, CUT_SHORT);
         c.take(4, "header.magic")?;
         Ok(Header {
@@ -108,9 +109,9 @@ pub(super) struct Footer {
 
 impl Footer {
     /// The last 16 bytes of the file.
-    pub(super) fn parse(file: &[u8]) -> Result<Footer, Box<Finding>> {
-        let start = (file.len() as u64).saturating_sub(FOOTER);
-        let mut c = Cursor::new(file, start..file.len() as u64, CUT_SHORT);
+    pub(super) fn parse(file: &Source) -> Result<Footer, Stop> {
+        let start = file.len().saturating_sub(FOOTER);
+        let mut c = Cursor::new(file, start..file.len(), CUT_SHORT);
         let (data_checksum, file_checksum) =
             (c.u32("footer.data_checksum")?, c.u32("footer.file_checksum")?);
         let mut magic = [0; 4];
@@ -130,7 +131,7 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    pub(super) fn parse(c: &mut Cursor) -> Result<Descriptor, Box<Finding>> {
+    pub(super) fn parse(c: &mut Cursor) -> Result<Descriptor, Stop> {
         let field = "tensor index";
         Ok(Descriptor {
             name_hash: c.u32(field)?,

@@ -15,7 +15,7 @@ pub(super) use metadata::derived as bert_facts;
 
 use super::{Format, FormatInfo};
 use crate::OptionSpec;
-use crate::model::{Holds, Keeps};
+use crate::plan::{Holds, Keeps};
 
 const INFO: FormatInfo = FormatInfo {
     summary: "weights and vocabulary of a sentence embedder, with checksums",

@@ -12,61 +12,78 @@ use crate::wire::{Cursor, Findings, Regions, What, fnv1a32, numel};
 use std::collections::HashSet;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
-    let file = input.source.bytes();
-    if !file.starts_with(&layout::MAGIC) {
+    let source = &input.source;
+    let head = source.head()?;
+    if !head.starts_with(&layout::MAGIC) {
         return Err(CUT_SHORT
             .at(0..4)
             .field("header.magic")
             .message("the magic is missing")
             .expected("\"EMBD\"")
-            .found(format!("{:02x?}", &file[..file.len().min(4)]))
+            .found(format!("{:02x?}", &head[..head.len().min(4)]))
             .into());
     }
     // A version the stream layout can't have settles it; so does anything that only an indexed file has.
-    let version = Cursor::new(file, 4..8, CUT_SHORT).u32("header.version")?;
-    if version != 1 || has_marks_of_indexed(file) {
-        return read_indexed(&input.source, findings);
+    let version = Cursor::new(source, 4..8, CUT_SHORT).u32("header.version")?;
+    if version != 1 || has_marks_of_indexed(source)? {
+        return read_indexed(source, findings);
     }
-    match stream::read(&input.source) {
+    match stream::read(source) {
         Ok(container) => Ok(container),
+        Err(Stop::Failed(error)) => Err(error.into()),
         // Neither fits. A damaged indexed file must not be reported as a broken stream file.
-        Err(_) if looks_indexed(file) => read_indexed(&input.source, findings),
-        Err(finding) => Err(finding.into()),
+        Err(Stop::Broken(_)) if looks_indexed(source)? => read_indexed(source, findings),
+        Err(broken) => Err(broken),
     }
 }
 
 /// The size, the end magic or the header checksum say that the layout is the indexed one.
-fn has_marks_of_indexed(file: &[u8]) -> bool {
-    let Ok(header) = Header::parse(file) else { return false };
-    let end_magic = Footer::parse(file).is_ok_and(|f| f.magic == layout::MAGIC_END);
-    header.total_size == file.len() as u64 || end_magic || checksum_holds(file, &header)
+fn has_marks_of_indexed(source: &Source) -> Result<bool, Stop> {
+    let Some(header) = unless_broken(Header::parse(source))? else { return Ok(false) };
+    let footer = unless_broken(Footer::parse(source))?;
+    Ok(header.total_size == source.len()
+        || footer.is_some_and(|f| f.magic == layout::MAGIC_END)
+        || checksum_holds(source, &header)?)
 }
 
-fn checksum_holds(file: &[u8], header: &Header) -> bool {
-    header.flags & layout::CHECKSUMS != 0
-        && crc32fast::hash(&file[..layout::HEADER_CHECKED]) == header.checksum
+/// Nothing where a rule is broken; other failures stay.
+fn unless_broken<T>(read: Result<T, Stop>) -> Result<Option<T>, Stop> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(Stop::Broken(_)) => Ok(None),
+        Err(failed) => Err(failed),
+    }
+}
+
+fn checksum_holds(source: &Source, header: &Header) -> Result<bool, Stop> {
+    Ok(header.flags & layout::CHECKSUMS != 0 && header_checksum(source)? == header.checksum)
+}
+
+fn header_checksum(source: &Source) -> Result<u32, Stop> {
+    Ok(crc32fast::hash(&source.bytes(0..layout::HEADER_CHECKED as u64)?))
 }
 
 /// Whether the first fields make sense as an indexed header: no flags but known ones, and metadata
 /// right behind the header. A file that ends before that is just cut short.
-fn looks_indexed(file: &[u8]) -> bool {
-    let mut c = Cursor::new(file, 8..16, CUT_SHORT);
-    match (c.u32("header.flags"), c.u32("header.metadata_offset")) {
-        (Ok(flags), Ok(offset)) => flags < 16 && u64::from(offset) == layout::HEADER,
+fn looks_indexed(source: &Source) -> Result<bool, Stop> {
+    let mut c = Cursor::new(source, 8..16, CUT_SHORT);
+    let flags = unless_broken(c.u32("header.flags"))?;
+    let offset = unless_broken(c.u32("header.metadata_offset"))?;
+    Ok(match (flags, offset) {
+        (Some(flags), Some(offset)) => flags < 16 && u64::from(offset) == layout::HEADER,
         _ => true,
-    }
+    })
 }
 
 fn read_indexed(source: &Source, findings: &mut Findings) -> Result<Container, Stop> {
-    let file = source.bytes();
-    let header = Header::parse(file)?;
-    let footer = Footer::parse(file)?;
-    check_header(file, &header, &footer, findings)?;
+    let header = Header::parse(source)?;
+    let footer = Footer::parse(source)?;
+    check_header(source, &header, &footer, findings)?;
     let mut regions = Regions::default();
-    let size = file.len() as u64;
+    let size = source.len();
     regions.add(0..layout::HEADER, What::Structure("header"));
     regions.add(size - layout::FOOTER..size, What::Structure("footer"));
-    let metadata = read_metadata(file, &header, &mut regions)?;
+    let metadata = read_metadata(source, &header, &mut regions)?;
     let (vocabulary, special_last) = read_vocabulary(source, &header, &mut regions, findings)?;
     let tensors = read_tensors(source, &header, &mut regions, findings)?;
     if let Some((a, b)) = regions.finish(size, layout::ALIGNMENT) {
@@ -103,8 +120,13 @@ fn read_indexed(source: &Source, findings: &mut Findings) -> Result<Container, S
     })
 }
 
-fn check_header(file: &[u8], h: &Header, f: &Footer, findings: &mut Findings) -> Result<(), Stop> {
-    let size = file.len() as u64;
+fn check_header(
+    source: &Source,
+    h: &Header,
+    f: &Footer,
+    findings: &mut Findings,
+) -> Result<(), Stop> {
+    let size = source.len();
     let end = size - layout::FOOTER;
     let hex = |v: u32| format!("{v:#010x}");
     if h.major != 1 {
@@ -114,8 +136,8 @@ fn check_header(file: &[u8], h: &Header, f: &Footer, findings: &mut Findings) ->
         findings.push(MINOR.at(6..8).field("header.version_minor").expected(0).found(h.minor));
     }
     // The checksum first: when it is wrong, the other fields are hearsay.
-    if h.flags & layout::CHECKSUMS != 0 && !checksum_holds(file, h) {
-        let computed = crc32fast::hash(&file[..layout::HEADER_CHECKED]);
+    if h.flags & layout::CHECKSUMS != 0 && !checksum_holds(source, h)? {
+        let computed = header_checksum(source)?;
         let finding = HEADER_CRC.at(56..60).field("header.header_checksum");
         findings.push(
             finding
@@ -184,15 +206,13 @@ fn read_tensors(
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<Vec<Tensor>, Stop> {
-    let file = source.bytes();
     let (offset, count) = (u64::from(h.index_offset), u64::from(h.index_count));
-    let index = section(file, offset, count * layout::DESCRIPTOR, "tensor index")?;
-    let data = section(file, h.data_offset.into(), h.data_size, "tensor data")?;
+    let index = section(source, offset, count * layout::DESCRIPTOR, "tensor index")?;
+    let data = section(source, h.data_offset.into(), h.data_size, "tensor data")?;
     regions.add(index.clone(), What::Structure("tensor index"));
-    let end = file.len() as u64 - layout::FOOTER;
-    let mut c = Cursor::new(file, index.clone(), CUT_SHORT);
-    let mut names = Cursor::new(file, index.end..end, NAME);
-    let mut seen = HashSet::new();
+    let end = source.len() - layout::FOOTER;
+    let mut c = Cursor::new(source, index.clone(), CUT_SHORT);
+    let mut names = Cursor::new(source, index.end..end, NAME);
     let mut tensors = Vec::new();
     let mut relative_only = None;
     for _ in 0..count {
@@ -200,13 +220,6 @@ fn read_tensors(
         let d = Descriptor::parse(&mut c)?;
         let name = names.text(d.name_length.into(), "tensor name", NAME)?;
         let field = || format!("tensor {name:?}");
-        if !seen.insert(name) {
-            return Err(NAME
-                .at(at..at + 32)
-                .field(field())
-                .message("the tensor name appears twice")
-                .into());
-        }
         if fnv1a32(name.as_bytes()) != d.name_hash {
             let expected = format!("{:#010x}", fnv1a32(name.as_bytes()));
             let finding = NAME_HASH.at(at..at + 4).field(field());
@@ -260,6 +273,13 @@ fn read_tensors(
         regions.add(range.clone(), What::Tensor(tensors.len()));
         let view = source.view(range.clone()).ok_or_else(|| TENSOR_RANGE.at(range))?;
         tensors.push(Tensor::unchecked(name, Encoding::Plain(dtype), shape, view));
+    }
+    let mut seen = HashSet::with_capacity(tensors.len());
+    if let Some(i) = tensors.iter().position(|t: &Tensor| !seen.insert(t.name.as_str())) {
+        let at = index.start + i as u64 * layout::DESCRIPTOR;
+        let finding = NAME.at(at..at + layout::DESCRIPTOR);
+        let field = format!("tensor {:?}", tensors[i].name);
+        return Err(finding.field(field).message("the tensor name appears twice").into());
     }
     if let Some(range) = relative_only {
         findings.push(ALIGNMENT_RELATIVE.at(range).field("tensor data"));

@@ -1,11 +1,11 @@
 //! The numbered rules, and the checks that need the data.
 
-use super::super::values::{check_padding, map_all};
+use super::super::values::{check_padding, try_map_all};
 use super::layout::{ALIGNED, CHECKSUMS, FOOTER, Footer, Header};
 use super::metadata;
 use crate::model::Container;
 use crate::wire::{Findings, Span, What, align_up, to_len};
-use crate::{Input, rules};
+use crate::{Error, Input, Source, rules};
 use weighbridge_codec::scan;
 
 rules! {
@@ -43,21 +43,25 @@ rules! {
     STREAM "EMBD-32" Error "the stream layout is malformed";
 }
 
-pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
-    let file = input.source.bytes();
-    let data = Header::parse(file).map_or(0..0, |h| data_section(&h));
-    let blocks = read_blocks(container, file, &[data.start, data.end]);
+pub(super) fn check(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let source = &input.source;
+    let data = Header::parse(source).map_or(0..0, |h| data_section(&h));
+    let blocks = read_blocks(container, source, &[data.start, data.end])?;
     if container.layout == "indexed"
-        && let (Ok(header), Ok(footer)) = (Header::parse(file), Footer::parse(file))
+        && let (Ok(header), Ok(footer)) = (Header::parse(source), Footer::parse(source))
     {
         metadata::check(container, header.metadata_offset, findings);
         check_order(container, &header, findings);
-        check_padding(container, file, PADDING, findings);
+        check_padding(container, source, PADDING, findings)?;
         if header.flags & CHECKSUMS != 0 {
-            check_sums(&blocks, file.len() as u64 - FOOTER, &header, &footer, findings);
+            check_sums(&blocks, source.len() - FOOTER, &header, &footer, findings);
         }
     }
-    report_values(container, &blocks, findings);
+    report_values(container, &blocks, findings)
 }
 
 fn data_section(header: &Header) -> Span {
@@ -77,7 +81,7 @@ struct Block {
 /// covers what is settled afterwards, by combining the blocks'.
 ///
 /// No block reaches across one of the `cuts`, where a checksum begins or ends.
-fn read_blocks(container: &Container, file: &[u8], cuts: &[u64]) -> Vec<Block> {
+fn read_blocks(container: &Container, source: &Source, cuts: &[u64]) -> Result<Vec<Block>, Error> {
     const BLOCK: u64 = 1 << 20;
     const CACHED: usize = 1 << 16;
     let mut spans = Vec::new();
@@ -94,8 +98,8 @@ fn read_blocks(container: &Container, file: &[u8], cuts: &[u64]) -> Vec<Block> {
         }
         at = at.max(region.span.end);
     }
-    let read = |(span, what): (Span, What)| {
-        let bytes = &file[to_len(span.start)..to_len(span.end)];
+    let read = |buffer: &mut Vec<u8>, (span, what): (Span, What)| {
+        let bytes = source.read(span.clone(), buffer)?;
         let tensor = match what {
             What::Tensor(index) => {
                 container.tensors.get(index).map(|t| (index, t.encoding.stored()))
@@ -114,9 +118,9 @@ fn read_blocks(container: &Container, file: &[u8], cuts: &[u64]) -> Vec<Block> {
                 not_finite = first.map(place);
             }
         }
-        Block { span, sum, not_finite }
+        Ok(Block { span, sum, not_finite })
     };
-    map_all(spans, file.len() as u64, read)
+    try_map_all(spans, source.len(), read)
 }
 
 fn check_sums(
@@ -148,7 +152,11 @@ fn check_sums(
 }
 
 /// The first NaN or infinity of each tensor that has one.
-fn report_values(container: &Container, blocks: &[Block], findings: &mut Findings) {
+fn report_values(
+    container: &Container,
+    blocks: &[Block],
+    findings: &mut Findings,
+) -> Result<(), Error> {
     let mut last = None;
     for &(index, at) in blocks.iter().filter_map(|b| b.not_finite.as_ref()) {
         let tensor = &container.tensors[index];
@@ -156,7 +164,7 @@ fn report_values(container: &Container, blocks: &[Block], findings: &mut Finding
         last = Some(index);
         let size = tensor.encoding.stored().bits() / 8;
         let place = (at - view.span().start) / size;
-        let value = tensor.scalar(place).map_or(f64::NAN, |s| s.to_f64());
+        let value = tensor.scalar(place)?.map_or(f64::NAN, |s| s.to_f64());
         findings.push(
             NOT_FINITE
                 .at(at..at + size)
@@ -165,6 +173,7 @@ fn report_values(container: &Container, blocks: &[Block], findings: &mut Finding
                 .found(format!("{value} at index {place}")),
         );
     }
+    Ok(())
 }
 
 /// Sections and tensors where a writer puts them: without that the same bytes can't be written again.

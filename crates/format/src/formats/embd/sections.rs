@@ -9,16 +9,11 @@ use crate::wire::{Cursor, Finding, Findings, Regions, Rule, Span, What};
 use std::collections::HashSet;
 
 /// A section as the header gives it, which must lie between header and footer.
-pub(super) fn section(
-    file: &[u8],
-    offset: u64,
-    size: u64,
-    name: &str,
-) -> Result<Span, Box<Finding>> {
-    let end = file.len() as u64 - layout::FOOTER;
+pub(super) fn section(source: &Source, offset: u64, size: u64, name: &str) -> Result<Span, Stop> {
+    let end = source.len() - layout::FOOTER;
     let span = offset..offset.saturating_add(size);
     if offset < layout::HEADER || span.end > end {
-        return Err(Box::new(
+        return Err(Stop::from(
             SECTION
                 .at(span.clone())
                 .field(name)
@@ -31,16 +26,16 @@ pub(super) fn section(
 }
 
 pub(super) fn read_metadata(
-    file: &[u8],
+    source: &Source,
     h: &Header,
     regions: &mut Regions,
 ) -> Result<Vec<(String, Value)>, Stop> {
     if h.metadata_size == 0 {
         return Ok(Vec::new());
     }
-    let span = section(file, h.metadata_offset.into(), h.metadata_size.into(), "metadata")?;
+    let span = section(source, h.metadata_offset.into(), h.metadata_size.into(), "metadata")?;
     regions.add(span.clone(), What::Structure("metadata"));
-    let mut c = Cursor::new(file, span.clone(), METADATA);
+    let mut c = Cursor::new(source, span.clone(), METADATA);
     let count = c.u32("metadata.entry_count")?;
     let total = c.u32("metadata.total_size")?;
     let mut entries = Vec::new();
@@ -48,15 +43,15 @@ pub(super) fn read_metadata(
     for _ in 0..count {
         let start = c.position();
         let (key_length, value_length) = (c.u16("metadata entry")?, c.u16("metadata entry")?);
-        let key = c.text(key_length.into(), "metadata key", METADATA)?;
-        let value = c.text(value_length.into(), "metadata value", METADATA)?;
-        if !keys.insert(key) {
+        let key = c.text(key_length.into(), "metadata key", METADATA)?.to_owned();
+        let value = c.text(value_length.into(), "metadata value", METADATA)?.to_owned();
+        if !keys.insert(key.clone()) {
             return Err(METADATA_KEY
                 .at(start..c.position())
                 .field(format!("metadata {key:?}"))
                 .into());
         }
-        entries.push((key.to_owned(), Value::Text(value.to_owned())));
+        entries.push((key, Value::Text(value)));
     }
     let used = c.position() - span.start - 8;
     if used != u64::from(total) || c.remaining() != 0 {
@@ -78,7 +73,6 @@ pub(super) fn read_vocabulary(
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<(Option<Vocabulary>, bool), Stop> {
-    let file = source.bytes();
     if h.flags & layout::VOCABULARY == 0 {
         if h.vocab_offset != 0 || h.vocab_size != 0 {
             let finding =
@@ -89,8 +83,8 @@ pub(super) fn read_vocabulary(
         }
         return Ok((None, false));
     }
-    let span = section(file, h.vocab_offset.into(), h.vocab_size.into(), "vocabulary")?;
-    let mut c = Cursor::new(file, span.clone(), VOCAB);
+    let span = section(source, h.vocab_offset.into(), h.vocab_size.into(), "vocabulary")?;
+    let mut c = Cursor::new(source, span.clone(), VOCAB);
     let count = c.u32("vocabulary.token_count")?;
     let total = u64::from(c.u32("vocabulary.total_size")?);
     let given = u64::from(c.u32("vocabulary.special_tokens")?);
@@ -116,9 +110,9 @@ pub(super) fn read_vocabulary(
     let first = special == span.start + 12;
     let start = if first { special + SPECIAL } else { span.start + 12 };
     let limit = if first { span.end } else { special };
-    let view = source.view(start..limit).ok_or_else(|| VOCAB.at(span.clone()))?;
+    let entries = source.bytes(start..limit)?;
     let (mut vocabulary, used) =
-        Vocabulary::with_u16_lengths(&view, crate::wire::to_len(count.into()))
+        Vocabulary::with_u16_lengths(&entries, crate::wire::to_len(count.into()))
             .map_err(|bad| bad_token(bad, start, VOCAB))?;
     if used as u64 != total || start + total != limit {
         return Err(VOCAB
@@ -129,7 +123,7 @@ pub(super) fn read_vocabulary(
             .found(format!("{used} bytes"))
             .into());
     }
-    let mut c = Cursor::new(file, special..special + SPECIAL, VOCAB);
+    let mut c = Cursor::new(source, special..special + SPECIAL, VOCAB);
     for (i, (name, _)) in SPECIAL_TOKENS.iter().enumerate() {
         let id = c.u32("special token")?;
         if id < count {

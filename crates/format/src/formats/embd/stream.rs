@@ -5,18 +5,17 @@ use super::rules::{OVERLAP, STREAM};
 use super::sections::bad_token;
 use crate::model::{Container, Encoding, Tensor, Vocabulary};
 use crate::source::Source;
-use crate::wire::{Cursor, Finding, Regions, What, numel};
+use crate::wire::{Cursor, Regions, Stop, What, numel};
 use std::collections::HashSet;
 use weighbridge_codec::DType;
 
 /// Most dimensions that a reader of this layout is asked to believe.
 const MOST_DIMENSIONS: u32 = 8;
 
-pub(super) fn read(source: &Source) -> Result<Container, Box<Finding>> {
-    let file = source.bytes();
-    let size = file.len() as u64;
+pub(super) fn read(source: &Source) -> Result<Container, Stop> {
+    let size = source.len();
     let mut regions = Regions::default();
-    let mut c = Cursor::new(file, 0..size, STREAM);
+    let mut c = Cursor::new(source, 0..size, STREAM);
     c.take(layout::MAGIC.len() as u64, "magic")?;
     c.u32("version")?;
     let count = c.u32("num_tensors")?;
@@ -25,24 +24,24 @@ pub(super) fn read(source: &Source) -> Result<Container, Box<Finding>> {
     for _ in 0..count {
         let start = c.position();
         let name_length = c.u32("tensor name length")?;
-        let name = c.text(name_length.into(), "tensor name", STREAM)?;
+        let name = c.text(name_length.into(), "tensor name", STREAM)?.to_owned();
         let field = format!("tensor {name:?}");
-        if !names.insert(name) {
+        if !names.insert(name.clone()) {
             let finding = STREAM.at(start..c.position()).field(field);
-            return Err(Box::new(finding.message("the tensor name appears twice")));
+            return Err(Stop::from(finding.message("the tensor name appears twice")));
         }
         let rank = c.u32(&field)?;
         if rank > MOST_DIMENSIONS {
             let at = c.position();
             let finding = STREAM.at(at - 4..at).field(field);
-            return Err(Box::new(finding.expected("at most 8 dimensions").found(rank)));
+            return Err(Stop::from(finding.expected("at most 8 dimensions").found(rank)));
         }
         let shape =
             (0..rank).map(|_| c.u32(&field).map(u64::from)).collect::<Result<Vec<_>, _>>()?;
         let bytes = numel(&shape).and_then(|n| DType::F32.byte_len(n)).unwrap_or(u64::MAX);
         regions.add(start..c.position(), What::Structure("tensor entry"));
         let at = c.position();
-        c.take(bytes, &field)?;
+        c.skip(bytes, &field)?;
         regions.add(at..c.position(), What::Tensor(tensors.len()));
         let view = source.view(at..c.position()).ok_or_else(|| Box::new(STREAM.at(at..size)))?;
         tensors.push(Tensor::unchecked(name, Encoding::Plain(DType::F32), shape, view));
@@ -50,14 +49,14 @@ pub(super) fn read(source: &Source) -> Result<Container, Box<Finding>> {
     let at = c.position();
     let tokens = c.u32("vocab_size")?;
     let start = c.position();
-    let rest = source.view(start..size).ok_or_else(|| Box::new(STREAM.at(start..size)))?;
+    let rest = source.bytes(start..size)?;
     let (mut vocabulary, used) =
         Vocabulary::with_u32_lengths(&rest, crate::wire::to_len(tokens.into()))
             .map_err(|bad| bad_token(bad, start, STREAM))?;
     let end = start + used as u64;
     if end != size {
         let finding = STREAM.at(end..size).message("bytes follow the vocabulary");
-        return Err(Box::new(
+        return Err(Stop::from(
             finding.expected(format!("a file of {end} bytes")).found(format!("{size} bytes")),
         ));
     }
@@ -66,7 +65,7 @@ pub(super) fn read(source: &Source) -> Result<Container, Box<Finding>> {
     regions.add(at..start, What::Structure("vocabulary header"));
     regions.add(start..end, What::Vocabulary);
     if let Some((_, b)) = regions.finish(size, 1) {
-        return Err(Box::new(OVERLAP.at(b.span)));
+        return Err(Stop::from(OVERLAP.at(b.span)));
     }
     Ok(Container {
         format: "embd",

@@ -4,9 +4,9 @@ use super::super::FormatInfo;
 use super::layout::{self, Descriptor, Header};
 use super::metadata::{REQUIRED, derived};
 use crate::model::{
-    Container, Encoding, FilePlan, MATRIX, Note, NoteKind, Piece, Placement, Plan, Report,
-    SPECIAL_TOKENS, SharedData, Subject, Tensor, WORD_TABLE, fit,
+    Container, Encoding, MATRIX, Note, NoteKind, SPECIAL_TOKENS, Subject, Tensor, WORD_TABLE,
 };
+use crate::plan::{FilePlan, Piece, Placement, Plan, Report, SharedData, fit};
 use crate::wire::{align_up, fnv1a32, put_u16, put_u32};
 use crate::{Advice, Error, Options};
 use std::collections::HashSet;
@@ -125,14 +125,23 @@ fn adapt(
             WORD_TABLE.clone_into(&mut table.name);
         }
     }
+    let mut positions = None;
+    for (i, tensor) in c.tensors.iter().enumerate().filter(|_| foreign) {
+        // Always 0, 1, 2, …: no weights.
+        if tensor.name.strip_prefix("bert.").filter(|_| prefixed).unwrap_or(&tensor.name)
+            == "embeddings.position_ids"
+            && counts_up(tensor)?
+        {
+            positions = Some(i);
+        }
+    }
+    if let Some(i) = positions {
+        c.tensors.remove(i);
+        report.ignored.push(Subject::Tensor("embeddings.position_ids".to_owned()));
+    }
     c.tensors.retain_mut(|t| {
         if prefixed && let Some(rest) = t.name.strip_prefix("bert.") {
             t.name = rest.to_owned();
-        }
-        // Always 0, 1, 2, …: no weights.
-        if foreign && t.name == "embeddings.position_ids" && counts_up(t) {
-            report.ignored.push(Subject::Tensor(t.name.clone()));
-            return false;
         }
         if t.name.len() > LONGEST {
             let name: String = t.name.chars().take(64).collect();
@@ -141,8 +150,9 @@ fn adapt(
         }
         true
     });
-    if options.get("created-at").is_some() {
-        c.set_text("created_at", super::super::created_at(options)?);
+    let created_at = super::super::created_at(options)?;
+    if let Some(time) = created_at.as_ref().filter(|_| options.get("created-at").is_some()) {
+        c.set_text("created_at", time);
     }
     if c.layout == "indexed"
         && c.format == "embd"
@@ -155,9 +165,9 @@ fn adapt(
         if c.metadata.iter().any(|(k, _)| k == key) {
             continue;
         }
-        match derived(&c, key) {
-            Some(value) => c.set_text(key, value.to_string()),
-            None if key == "created_at" => c.set_text(key, super::super::created_at(options)?),
+        let time = created_at.clone().filter(|_| key == "created_at");
+        match derived(&c, key).map(|value| value.to_string()).or(time) {
+            Some(value) => c.set_text(key, value),
             None => {
                 let text = format!("required metadata {key:?} is unknown");
                 let note = Note::new(NoteKind::Missing, text).about(Subject::Metadata(key.into()));
@@ -170,7 +180,7 @@ fn adapt(
 }
 
 /// 0, 1, 2, …
-fn counts_up(tensor: &Tensor) -> bool {
+fn counts_up(tensor: &Tensor) -> Result<bool, Error> {
     let mut next = 0.0;
     let mut good = tensor.encoding.stored().is_integer();
     tensor.for_each_block(|values| {
@@ -178,8 +188,8 @@ fn counts_up(tensor: &Tensor) -> bool {
             good &= v == next;
             next += 1.0;
         }
-    });
-    good
+    })?;
+    Ok(good)
 }
 
 fn complete(c: &Container) -> bool {
@@ -306,7 +316,7 @@ fn plan_stream(
 ) -> Result<Plan, Error> {
     let mut holds = info.holds;
     holds.dtypes = &[DType::F32];
-    holds.metadata = crate::model::Keeps::Nothing;
+    holds.metadata = crate::plan::Keeps::Nothing;
     let mut bare = container.clone();
     // What the content says anyway, and what only the file's making says, is no loss.
     bare.metadata.retain(|(key, value)| {

@@ -1,7 +1,7 @@
 //! The arguments of the training, which stand in front.
 
 use crate::model::Dialect;
-use crate::wire::{Cursor, Finding};
+use crate::wire::{Cursor, Stop};
 
 /// 793712314, little-endian.
 pub(super) const MAGIC: [u8; 4] = 793_712_314u32.to_le_bytes();
@@ -47,7 +47,7 @@ const MAX_N: usize = 10;
 const UPDATE_RATE: usize = 11;
 
 impl Args {
-    pub(super) fn read(c: &mut Cursor) -> Result<Args, Box<Finding>> {
+    pub(super) fn read(c: &mut Cursor) -> Result<Args, Stop> {
         let mut values = [0; 12];
         for (value, name) in values.iter_mut().zip(NAMES) {
             *value = c.u32(name)?.cast_signed();

@@ -14,7 +14,8 @@ mod write;
 
 use super::wordlist::LOSSY;
 use super::{Format, FormatInfo};
-use crate::model::{Holds, SubwordVectors};
+use crate::model::SubwordVectors;
+use crate::plan::Holds;
 use weighbridge_codec::DType;
 
 const INFO: FormatInfo = FormatInfo {

@@ -6,8 +6,8 @@ use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
 use super::rows::Means;
 use super::rules::*;
 use crate::model::{Container, Data, Encoding, MATRIX, SubwordKind, Subwords, Tensor};
-use crate::source::View;
-use crate::wire::{Cursor, Finding, Findings, Regions, Span, What};
+use crate::source::{Bytes, View};
+use crate::wire::{Cursor, Findings, Regions, Span, What};
 use crate::{Input, Options, Source, Vocabulary};
 use std::sync::Arc;
 use weighbridge_codec::DType;
@@ -17,7 +17,7 @@ const HINT: &str = "fastText models of words (skipgram, cbow) are read, before t
 pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result<Container, Stop> {
     let source = &input.source;
     let size = source.len();
-    let mut c = Cursor::new(source.bytes(), 0..size, CUT_SHORT);
+    let mut c = Cursor::new(source, 0..size, CUT_SHORT);
     let magic = c.take(4, "magic")?;
     if magic != MAGIC {
         let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
@@ -114,27 +114,27 @@ fn view(source: &Source, span: &Span) -> Result<View, Stop> {
     source.view(span.clone()).ok_or_else(|| CUT_SHORT.at(span.clone()).into())
 }
 
-fn check_args(args: &Args, span: Span) -> Result<(), Box<Finding>> {
+fn check_args(args: &Args, span: Span) -> Result<(), Stop> {
     if args.is_floret() {
-        return Err(Box::new(FLORET_MODEL.at(span).field("arguments").hint(
+        return Err(Stop::from(FLORET_MODEL.at(span).field("arguments").hint(
             "save its vectors with floret's save_floret_vectors and read the .floret file",
         )));
     }
     if args.is_supervised() {
-        return Err(Box::new(SUPERVISED_MODEL.at(span).field("model").hint(HINT)));
+        return Err(Stop::from(SUPERVISED_MODEL.at(span).field("model").hint(HINT)));
     }
     let (bucket, min_n, max_n) = args.ngrams();
     let ngrams = max_n == 0 || (min_n <= max_n && max_n > 0 && min_n >= 0 && bucket > 0);
     if args.dim() <= 0 || !ngrams || bucket < 0 {
         let finding = ARGUMENTS.at(span).field("arguments");
         let found = format!("dim {}, bucket {bucket}, minn {min_n}, maxn {max_n}", args.dim());
-        return Err(Box::new(finding.found(found)));
+        return Err(Stop::from(finding.found(found)));
     }
     Ok(())
 }
 
 /// How words are made of parts; none when only whole words were trained.
-fn subwords(args: &Args) -> Result<Option<Subwords>, Box<Finding>> {
+fn subwords(args: &Args) -> Result<Option<Subwords>, Stop> {
     let (bucket, min_n, max_n) = args.ngrams();
     if max_n == 0 {
         return Ok(None);
@@ -145,7 +145,7 @@ fn subwords(args: &Args) -> Result<Option<Subwords>, Box<Finding>> {
     let subwords = Subwords::new(min_n, max_n, kind);
     match subwords.fault() {
         None => Ok(Some(subwords)),
-        Some(why) => Err(Box::new(ARGUMENTS.at(8..56).field("arguments").found(why))),
+        Some(why) => Err(Stop::from(ARGUMENTS.at(8..56).field("arguments").found(why))),
     }
 }
 
@@ -172,7 +172,7 @@ fn matrix(
         finding.expected("fewer than 2^64 bytes").found(format!("{} x {cols}", shape[0]))
     })?;
     let data = c.position();
-    c.take(bytes, name)?;
+    c.skip(bytes, name)?;
     Ok((data..data + bytes, shape))
 }
 
@@ -207,7 +207,7 @@ impl Dictionary {
         let (mut entries, mut counts) = (Vec::new(), Vec::new());
         for i in 0..size {
             let at = c.position();
-            let word = until_nul(c, i)?;
+            let word = c.take_until(0, &format!("end of word {i}"))?;
             let text = decode.word(word).map_err(|bad| {
                 let bad = at + bad.at as u64;
                 let finding = TEXT.at(bad..bad + 1).field(format!("word {i}"));
@@ -222,17 +222,8 @@ impl Dictionary {
             }
         }
         let count = counts.len() / 8;
-        let (vocabulary, _) = Vocabulary::with_u32_lengths(&View::owned(entries), count)
+        let (vocabulary, _) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), count)
             .map_err(|_| TEXT.at(start..c.position()))?;
         Ok(Dictionary { vocabulary, counts, tokens, pruned })
     }
-}
-
-/// The bytes up to a zero, which is taken too.
-fn until_nul<'a>(c: &mut Cursor<'a>, i: u32) -> Result<&'a [u8], Box<Finding>> {
-    let rest = c.clone().take(c.remaining() as u64, "word")?;
-    let n = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
-    let word = c.take(n as u64, "word")?;
-    c.u8(&format!("end of word {i}"))?;
-    Ok(word)
 }

@@ -15,27 +15,36 @@ pub(super) struct Means {
 }
 
 impl RowSource for Means {
-    fn read(&self, row: u64, out: &mut [u8]) {
-        let own = part(&self.rows, row, out.len());
+    fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error> {
+        let mut raw = Vec::new();
+        let own = part(&self.rows, row, out.len(), &mut raw)?;
         let Some(word) = self.words.token(to_len(row)) else {
             out.copy_from_slice(own);
-            return;
+            return Ok(());
         };
         let mut sum: Vec<f32> = floats(own).collect();
         let behind = self.words.len() as u64;
         let mut bucket = Vec::new();
         mean(&self.subwords, &word, &mut sum, |ngram, sum| {
             bucket.clear();
-            bucket.extend(floats(part(&self.rows, behind + ngram, out.len())));
+            bucket.extend(floats(part(&self.rows, behind + ngram, out.len(), &mut raw)?));
             add(sum, &bucket);
-        });
+            Ok(())
+        })?;
         out.chunks_exact_mut(4).zip(sum).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
+        Ok(())
     }
 }
 
 /// A row of the matrix; the reader checked that all are there.
-fn part(rows: &View, row: u64, width: usize) -> &[u8] {
-    to_len(row).checked_mul(width).and_then(|at| rows.get(at..at + width)).unwrap_or(&[])
+fn part<'a>(
+    rows: &'a View,
+    row: u64,
+    width: usize,
+    raw: &'a mut Vec<u8>,
+) -> Result<&'a [u8], Error> {
+    let start = row.saturating_mul(width as u64);
+    rows.read(start..start.saturating_add(width as u64), raw)
 }
 
 fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
@@ -52,18 +61,23 @@ fn mean(
     subwords: &Subwords,
     word: &str,
     sum: &mut [f32],
-    mut add_bucket: impl FnMut(u64, &mut [f32]),
-) {
+    mut add_bucket: impl FnMut(u64, &mut [f32]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut count = 1u32;
     // fastText begins with zero, which makes +0 of -0.
     sum.iter_mut().for_each(|s| *s += 0.0);
+    let mut failed = Ok(());
     subwords.for_each_fasttext_row(word, &mut |ngram| {
-        add_bucket(ngram, sum);
+        if failed.is_ok() {
+            failed = add_bucket(ngram, sum);
+        }
         count += 1;
     });
+    failed?;
     #[allow(clippy::cast_possible_truncation)]
     let share = (1.0 / f64::from(count)) as f32;
     sum.iter_mut().for_each(|s| *s *= share);
+    Ok(())
 }
 
 /// The words' own rows, found back from their vectors.
@@ -78,40 +92,46 @@ pub(super) struct OwnRows {
 }
 
 impl OwnRows {
-    fn read(&self, row: u64, buffers: &mut Buffers) {
+    fn read(&self, row: u64, buffers: &mut Buffers) -> Result<(), Error> {
         let dim = to_len(self.matrix.shape[1]);
         let Buffers { vector, own, bucket, raw } = buffers;
         [&mut *vector, &mut *own, &mut *bucket].into_iter().for_each(|b| b.resize(dim, 0.0));
-        self.matrix.rows_f32(row, vector, raw);
+        self.matrix.rows_f32(row, vector, raw)?;
         let (Some(subwords), Some(word)) = (&self.subwords, self.words.token(to_len(row))) else {
             own.copy_from_slice(vector);
-            return;
+            return Ok(());
         };
         let behind = self.words.len() as u64;
         if let Some(old) = &self.old {
-            old.rows_f32(row, own, raw);
+            old.rows_f32(row, own, raw)?;
             let mut made = own.clone();
             mean(subwords, &word, &mut made, |ngram, sum| {
-                self.matrix.rows_f32(behind + ngram, bucket, raw);
+                self.matrix.rows_f32(behind + ngram, bucket, raw)?;
                 add(sum, bucket);
-            });
+                Ok(())
+            })?;
             if made.iter().zip(&*vector).all(|(a, b)| a.to_bits() == b.to_bits()) {
-                return;
+                return Ok(());
             }
         }
         // Sums in f64 lose next to nothing of the difference of large and close numbers.
         let mut rest = vec![0f64; dim];
         let mut count = 1u32;
+        let mut failed = Ok(());
         subwords.for_each_fasttext_row(&word, &mut |ngram| {
-            self.matrix.rows_f32(behind + ngram, bucket, raw);
+            if failed.is_ok() {
+                failed = self.matrix.rows_f32(behind + ngram, bucket, raw);
+            }
             rest.iter_mut().zip(&*bucket).for_each(|(r, v)| *r += f64::from(*v));
             count += 1;
         });
+        failed?;
         for ((own, vector), rest) in own.iter_mut().zip(&*vector).zip(rest) {
             #[allow(clippy::cast_possible_truncation)]
             let value = (f64::from(*vector) * f64::from(count) - rest) as f32;
             *own = value;
         }
+        Ok(())
     }
 }
 
@@ -128,7 +148,7 @@ impl Produce for OwnRows {
         let mut buffers = Buffers::default();
         let mut bytes = Vec::new();
         for row in 0..self.matrix.shape[0] {
-            self.read(row, &mut buffers);
+            self.read(row, &mut buffers)?;
             bytes.extend(buffers.own.iter().flat_map(|v| v.to_le_bytes()));
             if bytes.len() > 1 << 18 {
                 out(&bytes)?;

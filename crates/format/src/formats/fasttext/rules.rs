@@ -2,6 +2,7 @@
 
 use super::super::wordlist::check_finite;
 use super::layout::NO_OUTPUT;
+use crate::Error;
 use crate::model::Container;
 use crate::rules;
 use crate::wire::Findings;
@@ -23,7 +24,7 @@ rules! {
     OUTPUT_MISSING "FT-14" Error "the output matrix is missing";
 }
 
-pub(super) fn check(container: &Container, findings: &mut Findings) {
+pub(super) fn check(container: &Container, findings: &mut Findings) -> Result<(), Error> {
     let whole = 0..container.size;
     if container.dialect.contains_key(NO_OUTPUT) {
         let end = container.size;
@@ -35,7 +36,7 @@ pub(super) fn check(container: &Container, findings: &mut Findings) {
                 .hint("cut short, or written by a tool that leaves it out; all vectors are there"),
         );
     }
-    check_finite(&container.tensors, NOT_FINITE, findings, |_| whole.clone());
+    check_finite(&container.tensors, NOT_FINITE, findings, |_| whole.clone())?;
     if let Some(vocabulary) = &container.vocabulary
         && let Some((again, first)) = vocabulary.duplicate()
     {
@@ -44,4 +45,5 @@ pub(super) fn check(container: &Container, findings: &mut Findings) {
         let found = format!("{word:?}, as word {first} is");
         findings.push(finding.expected("words that differ").found(found));
     }
+    Ok(())
 }

@@ -4,11 +4,10 @@ use super::super::FormatInfo;
 use super::super::wordlist::{Prepared, prepare};
 use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
 use super::rows::OwnRows;
-use crate::model::{
-    Container, Encoding, FilePlan, Holds, Piece, Plan, Report, Subject, SubwordKind, Subwords,
-    Tensor,
-};
-use crate::wire::{put_u32, put_u64, to_len};
+use crate::model::{Container, Encoding, Subject, SubwordKind, Subwords, Tensor};
+use crate::plan::{FilePlan, Holds, Piece, Plan, Report};
+use crate::source::View;
+use crate::wire::{put_u32, put_u64};
 use crate::{Error, Options, Vocabulary};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     } else {
         // Rows that other hashes belong to mean nothing here.
         let holds = Holds { subwords: false, ..info.holds };
-        container.narrowed_to(&FormatInfo { holds, ..*info }, &mut lost)
+        container.narrowed_to(&FormatInfo { holds, ..*info }, &mut lost)?
     };
     let prepared = prepare(&container, info)?;
     check_words(&prepared.words)?;
@@ -51,7 +50,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     }
     put_u64(&mut front, old.tokens.unwrap_or(count.into()).cast_unsigned());
     put_u64(&mut front, old.pruned.unwrap_or(-1).cast_unsigned());
-    put_words(&mut front, &words, old.counts.as_ref());
+    put_words(&mut front, &words, old.counts.as_ref())?;
     front.push(0);
     put_u64(&mut front, rows);
     put_u64(&mut front, dim);
@@ -90,15 +89,17 @@ fn check_words(words: &Vocabulary) -> Result<(), Error> {
     }
 }
 
-fn put_words(out: &mut Vec<u8>, words: &Vocabulary, counts: Option<&Tensor>) {
+fn put_words(out: &mut Vec<u8>, words: &Vocabulary, counts: Option<&Tensor>) -> Result<(), Error> {
+    let counts = counts.and_then(Tensor::view).map(View::load).transpose()?.unwrap_or_default();
     for (i, word) in (0..).zip(words.tokens()) {
         out.extend_from_slice(word.as_bytes());
         out.push(0);
-        let count = counts.and_then(|c| c.view()?.get(8 * i..8 * i + 8));
+        let count = counts.get(8 * i..8 * i + 8);
         // Words that never occurred would make fastText divide by zero.
         out.extend_from_slice(count.unwrap_or(&1u64.to_le_bytes()));
         out.push(0);
     }
+    Ok(())
 }
 
 /// What is known from the model that the words came from.
@@ -120,7 +121,7 @@ impl Old {
         let find = |name: &str, dtype: DType, shape: &dyn Fn(&[u64]) -> bool| {
             let tensor = container.tensor(name)?;
             let right = shape(&tensor.shape) && tensor.encoding == Encoding::Plain(dtype);
-            let whole = tensor.view().map(|v| v.len()) == tensor.stored_len().map(to_len);
+            let whole = tensor.view().map(View::len) == tensor.stored_len();
             (right && whole).then(|| tensor.clone())
         };
         let number = |name: &str| dialect.get(name)?.as_i64();

@@ -4,7 +4,8 @@
 //! travels with the container; when it is written again, only the values that differ are edited in
 //! it, so that comments and order stay.
 
-use crate::model::{Loss, Report, Subject, Value};
+use crate::model::{Subject, Value};
+use crate::plan::{Loss, Report};
 use std::collections::HashMap;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, value};
 use weighbridge_codec::DType;

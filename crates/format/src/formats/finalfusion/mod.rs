@@ -17,7 +17,7 @@ mod tests;
 
 use super::{Format, FormatInfo, QuantizedContent};
 use crate::OptionSpec;
-use crate::model::{Holds, Keeps};
+use crate::plan::{Holds, Keeps};
 use weighbridge_codec::DType;
 
 const INFO: FormatInfo = FormatInfo {

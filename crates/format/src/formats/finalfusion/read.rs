@@ -6,13 +6,13 @@ use super::rules::*;
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
 use crate::model::{Container, Dialect, Tensor, Value};
-use crate::wire::{Cursor, Finding, Findings, Regions, Span, What};
+use crate::wire::{Cursor, Findings, Regions, Span, What};
 use crate::{Input, Source};
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
     let source = &input.source;
     let size = source.len();
-    let mut c = Cursor::new(source.bytes(), 0..size, CUT_SHORT);
+    let mut c = Cursor::new(source, 0..size, CUT_SHORT);
     let magic = c.take(4, "magic")?;
     if magic != MAGIC_BYTES {
         let finding = MAGIC.at(0..4).field("magic").expected("FiFu");
@@ -55,7 +55,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
 }
 
 /// The chunks that a list of identifiers names, if they are in the right order.
-fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Box<Finding>> {
+fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Stop> {
     let mut chunks: Vec<Chunk> = Vec::new();
     for (i, &number) in numbers.iter().enumerate() {
         let at = 12 + 4 * i as u64;
@@ -63,11 +63,11 @@ fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Box<Finding>> {
         let Some(chunk) = Chunk::from_number(number, draft) else {
             let known = if draft { "0, 1 or 3, as it is a draft" } else { "1 to 9" };
             let finding = UNKNOWN.at(at..at + 4).field(place()).expected(known);
-            return Err(Box::new(finding.found(number)));
+            return Err(Stop::from(finding.found(number)));
         };
         if let Some(last) = chunks.last().filter(|last| last.place() >= chunk.place()) {
             let finding = ORDER.at(at..at + 4).field(place());
-            return Err(Box::new(
+            return Err(Stop::from(
                 finding.expected("metadata, vocabulary, storage, norms").found(format!(
                     "{} behind {}",
                     chunk.name(),
@@ -80,7 +80,7 @@ fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Box<Finding>> {
     for (place, name) in [(1, "vocabulary"), (2, "storage")] {
         if !chunks.iter().any(|c| c.place() == place) {
             let finding = ORDER.at(8..12 + 4 * numbers.len() as u64).field("chunk identifiers");
-            return Err(Box::new(finding.expected(format!("a {name}")).found("none")));
+            return Err(Stop::from(finding.expected(format!("a {name}")).found("none")));
         }
     }
     Ok(chunks)
@@ -115,21 +115,21 @@ impl<'a> Parts<'a> {
     /// Reads a chunk and says where it ends.
     fn chunk(&mut self, chunk: Chunk, span: Span, findings: &mut Findings) -> Result<u64, Stop> {
         let (draft, source) = (self.draft, self.source);
-        let left_out = vocabulary::left_out(chunk, source, &span);
+        let left_out = vocabulary::left_out(chunk, source, &span)?;
         let longer = span.start..span.end.saturating_add(left_out).min(source.len());
         // What is missing within a chunk is the fault of a length, not of the file.
-        let mut c = Cursor::new(source.bytes(), longer, LENGTH)
+        let mut c = Cursor::new(source, longer, LENGTH)
             .with_hint("the chunk's length is too small, or a count or length in it too large");
         self.names.push(chunk.name());
         match chunk.place() {
             0 => {
-                let text = c.text(span.end - span.start, "metadata", TEXT)?;
+                let text = c.text(span.end - span.start, "metadata", TEXT)?.to_owned();
                 self.regions.add(span.clone(), What::Structure("metadata"));
-                match metadata::parse(text) {
+                match metadata::parse(&text) {
                     Ok(values) => self.metadata = values,
                     Err(why) => findings.push(TOML.at(span.clone()).field("metadata").found(why)),
                 }
-                self.toml = Some(text.to_owned());
+                self.toml = Some(text);
             }
             1 => {
                 let regions = &mut self.regions;
@@ -161,7 +161,7 @@ impl<'a> Parts<'a> {
     }
 
     /// A row for each word and subword, a norm for each word.
-    fn check_rows(&self, place: usize, tensor: &Tensor, span: &Span) -> Result<(), Box<Finding>> {
+    fn check_rows(&self, place: usize, tensor: &Tensor, span: &Span) -> Result<(), Stop> {
         let Some(words) = &self.words else { return Ok(()) };
         let (rule, expected) = if place == 2 {
             (ROWS, words.rows())
@@ -173,7 +173,7 @@ impl<'a> Parts<'a> {
         }
         let expected = expected.map_or("fewer than 2^64 rows".to_owned(), |n| n.to_string());
         let finding = rule.at(span.start..span.end.min(span.start + 16)).field(tensor.name.clone());
-        Err(Box::new(finding.expected(expected).found(tensor.shape[0])))
+        Err(finding.expected(expected).found(tensor.shape[0]).into())
     }
 
     fn finish(mut self) -> Result<Container, Stop> {

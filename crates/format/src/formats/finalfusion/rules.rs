@@ -1,9 +1,9 @@
 //! The numbered rules, and the checks that need the data.
 
-use super::super::values::{check_finite, check_padding, map_all};
+use super::super::values::{check_finite, check_padding, try_map_all};
 use crate::model::{Container, Encoding, NORMS, Tensor, norm};
 use crate::wire::{Findings, What, to_len};
-use crate::{Input, rules};
+use crate::{Error, Input, rules};
 
 rules! {
     CUT_SHORT "FIFU-01" Error "the file ends too early";
@@ -36,24 +36,30 @@ rules! {
 /// Rows that are looked at together.
 const TOGETHER: u64 = 1024;
 
-pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
-    check_padding(container, input.source.bytes(), PADDING, findings);
+pub(super) fn check(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    check_padding(container, &input.source, PADDING, findings)?;
     check_words(container, findings);
-    check_finite(container, NOT_FINITE, findings);
+    check_finite(container, NOT_FINITE, findings)?;
     let matrix = container.tensors.first();
     if let Some((matrix, Encoding::Product(product))) = matrix.map(|m| (m, &m.encoding)) {
-        check_parts(matrix, findings);
-        let codes = matrix.view();
-        let bad = codes.and_then(|c| c.iter().position(|&c| u64::from(c) >= product.centroids));
-        if let (Some(codes), Some(i)) = (codes, bad) {
-            let at = codes.span().start + i as u64;
+        check_parts(matrix, findings)?;
+        let beyond = |block: &[u8]| block.iter().position(|&c| u64::from(c) >= product.centroids);
+        if let Some(codes) = matrix.view()
+            && let Some((i, code)) = codes.find(beyond)?
+        {
+            let at = codes.span().start + i;
             let finding = CODE.at(at..at + 1).field(format!("code {i}"));
-            findings.push(finding.expected(format!("below {}", product.centroids)).found(codes[i]));
+            findings.push(finding.expected(format!("below {}", product.centroids)).found(code));
         }
     }
     if let (Some(matrix), Some(norms)) = (matrix, container.tensor(NORMS)) {
-        check_norms(matrix, norms, findings);
+        check_norms(matrix, norms, findings)?;
     }
+    Ok(())
 }
 
 fn check_words(container: &Container, findings: &mut Findings) {
@@ -71,15 +77,16 @@ fn check_words(container: &Container, findings: &mut Findings) {
 }
 
 /// NaN and infinity in what rows are reconstructed from.
-fn check_parts(matrix: &Tensor, findings: &mut Findings) {
-    let Encoding::Product(product) = &matrix.encoding else { return };
+fn check_parts(matrix: &Tensor, findings: &mut Findings) -> Result<(), Error> {
+    let Encoding::Product(product) = &matrix.encoding else { return Ok(()) };
     let parts = [
         ("centroids", Some(&product.values)),
         ("projection", product.projection.as_ref()),
         ("norms", product.norms.as_ref()),
     ];
     for (name, view) in parts.into_iter().filter_map(|(n, v)| Some((n, v?))) {
-        let (words, _) = view.as_chunks::<4>();
+        let bytes = view.load()?;
+        let (words, _) = bytes.as_chunks::<4>();
         let bad = words.iter().position(|w| !f32::from_le_bytes(*w).is_finite());
         if let Some(i) = bad {
             let at = view.span().start + 4 * i as u64;
@@ -87,12 +94,13 @@ fn check_parts(matrix: &Tensor, findings: &mut Findings) {
             findings.push(finding.expected("finite numbers").found(f32::from_le_bytes(words[i])));
         }
     }
+    Ok(())
 }
 
 /// With norms, the rows of words have unit length, or none.
-fn check_norms(matrix: &Tensor, norms: &Tensor, findings: &mut Findings) {
+fn check_norms(matrix: &Tensor, norms: &Tensor, findings: &mut Findings) -> Result<(), Error> {
     let (rows, dim) = (norms.count(), to_len(matrix.shape[1]));
-    let lengths = norms.values_f32(0, to_len(rows));
+    let lengths = norms.values_f32(0, to_len(rows))?;
     if let Some(i) = lengths.iter().position(|n| *n < 0.0) {
         let start = norms.view().map_or(0, |v| v.span().start) + 4 * i as u64;
         let finding = NEGATIVE.at(start..start + 4).field(format!("norm of word {i}"));
@@ -100,25 +108,27 @@ fn check_norms(matrix: &Tensor, norms: &Tensor, findings: &mut Findings) {
     }
     // What was quantized is no longer exact.
     if !matches!(matrix.encoding, Encoding::Plain(_)) {
-        return;
+        return Ok(());
     }
-    let first_bad = |start: u64| {
+    let first_bad = |raw: &mut Vec<u8>, start: u64| {
         let n = TOGETHER.min(rows - start);
-        let (mut values, mut raw) = (vec![0.0; to_len(n) * dim], Vec::new());
-        matrix.rows_f32(start, &mut values, &mut raw);
+        let mut values = vec![0.0; to_len(n) * dim];
+        matrix.rows_f32(start, &mut values, raw)?;
         let lengths = values.chunks_exact(dim.max(1)).map(norm);
         let bad = |l: &f64| *l != 0.0 && (l - 1.0).abs() > 1e-3;
         let found = lengths.enumerate().find(|(_, l)| bad(l));
-        found.map(|(i, l)| (start + i as u64, l))
+        Ok(found.map(|(i, l)| (start + i as u64, l)))
     };
     let starts: Vec<u64> = (0..rows).step_by(to_len(TOGETHER)).collect();
     let bytes = matrix.stored_len().unwrap_or(0);
-    if let Some((row, length)) = map_all(starts, bytes, first_bad).into_iter().flatten().next() {
+    if let Some((row, length)) = try_map_all(starts, bytes, first_bad)?.into_iter().flatten().next()
+    {
         let width = dim as u64 * matrix.encoding.stored().bits() / 8;
         let start = matrix.view().map_or(0, |v| v.span().start) + row * width;
         let finding = NOT_UNIT.at(start..start + width).field(format!("row {row}"));
         findings.push(finding.expected("length 1").found(format!("{length:.4}")));
     }
+    Ok(())
 }
 
 /// The names of the parts of a file.

@@ -5,7 +5,7 @@ use super::layout::{self, Chunk, TYPES, padding};
 use super::rules::*;
 use crate::model::{Encoding, MATRIX, NORMS, Product, Tensor};
 use crate::source::{Source, View};
-use crate::wire::{Cursor, Finding, Regions, Span, What, put_u32, put_u64};
+use crate::wire::{Cursor, Regions, Span, What, put_u32, put_u64};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -127,7 +127,7 @@ impl Reader<'_, '_> {
         let mut c = self.c.clone();
         let Ok(sizes) = Sizes::read(&mut c) else { return false };
         let right = sizes.types == [layout::U8, layout::F32] && sizes.parts > 0;
-        let rest = c.remaining() as u64;
+        let rest = c.remaining();
         right && sizes.data_len().is_some_and(|n| n <= rest && rest - n < 8)
     }
 
@@ -135,13 +135,13 @@ impl Reader<'_, '_> {
     fn pad(&mut self, size: u64, bytes: Option<u64>) -> Result<(), Stop> {
         let start = self.c.position();
         // The draft says only that data is aligned; how, its length tells.
-        let rest = self.c.remaining() as u64;
+        let rest = self.c.remaining();
         let derived = bytes.and_then(|b| rest.checked_sub(b)).filter(|p| *p < 8);
         let n = match derived {
             Some(derived) if self.draft => derived,
             _ => padding(start, size, self.draft),
         };
-        self.c.take(n, "padding")?;
+        self.c.skip(n, "padding")?;
         self.regions.add(start..start + n, What::Padding);
         Ok(())
     }
@@ -153,21 +153,21 @@ impl Reader<'_, '_> {
         field: &str,
         what: What,
     ) -> Result<View, Stop> {
-        let Some(bytes) = bytes.filter(|b| *b <= self.c.remaining() as u64) else {
+        let Some(bytes) = bytes.filter(|b| *b <= self.c.remaining()) else {
             let expected =
                 bytes.map_or("fewer than 2^64 bytes".to_owned(), |b| format!("{b} bytes"));
             let finding = LENGTH.at(fields.clone()).field(field).expected(expected);
             return Err(finding.found(format!("{} bytes in the chunk", self.c.remaining())).into());
         };
         let start = self.c.position();
-        self.c.take(bytes, field)?;
+        self.c.skip(bytes, field)?;
         self.regions.add(start..start + bytes, what);
         self.source
             .view(start..start + bytes)
             .ok_or_else(|| LENGTH.at(fields.clone()).field(field).into())
     }
 
-    fn dtype(&mut self, field: &str) -> Result<DType, Box<Finding>> {
+    fn dtype(&mut self, field: &str) -> Result<DType, Stop> {
         let at = self.c.position();
         let number = self.c.u32(field)?;
         let known = usize::try_from(number).ok().and_then(|n| TYPES.get(n));
@@ -175,11 +175,11 @@ impl Reader<'_, '_> {
             Some((_, Some(dtype))) => Ok(*dtype),
             Some((name, None)) => {
                 let finding = TYPE.at(at..at + 4).field(field).expected("a type of up to 64 bits");
-                Err(Box::new(finding.found(*name).hint("values of 128 bits are not supported")))
+                Err(Stop::from(finding.found(*name).hint("values of 128 bits are not supported")))
             }
             None => {
                 let finding = TYPE.at(at..at + 4).field(field).expected("0 to 11; 10 is f32");
-                Err(Box::new(finding.found(number)))
+                Err(Stop::from(finding.found(number)))
             }
         }
     }
@@ -201,7 +201,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn read(c: &mut Cursor) -> Result<Sizes, Box<Finding>> {
+    fn read(c: &mut Cursor) -> Result<Sizes, Stop> {
         Ok(Sizes {
             projection: c.u32("projection flag")?,
             norms: c.u32("norms flag")?,

@@ -57,11 +57,10 @@ pub(super) fn read(
         return Err(EMPTY.at(start..c.position()).expected("at least one word").into());
     }
     let words_at = c.position();
-    let rest = source.view(words_at..words_at + c.remaining() as u64);
-    let rest = rest.ok_or_else(|| LENGTH.at(start..words_at))?;
+    let rest = source.bytes(words_at..words_at + c.remaining())?;
     let words = Vocabulary::with_u32_lengths(&rest, to_len(count));
     let (vocabulary, used) = words.map_err(|e| bad_word(&e, words_at))?;
-    c.take(used as u64, "words")?;
+    c.skip(used as u64, "words")?;
     regions.add(words_at..c.position(), What::Vocabulary);
     let Some((min_n, max_n, buckets)) = kind else {
         return Ok(Words { vocabulary: Some(vocabulary), subwords: None });
@@ -78,19 +77,26 @@ pub(super) fn read(
 
 /// Bytes that the length of an explicit vocabulary lacks when the Python package wrote it: it does
 /// not count the indices, and as both peers ignore the length, nobody noticed.
-pub(super) fn left_out(chunk: Chunk, source: &Source, span: &std::ops::Range<u64>) -> u64 {
-    let mut c = Cursor::new(source.bytes(), span.clone(), LENGTH);
-    let counts = c.u64("number of words").and_then(|_| c.u64("number of n-grams"));
-    match counts {
-        Ok(ngrams) if chunk == Chunk::Explicit => ngrams.saturating_mul(8),
-        _ => 0,
+pub(super) fn left_out(
+    chunk: Chunk,
+    source: &Source,
+    span: &std::ops::Range<u64>,
+) -> Result<u64, Stop> {
+    if chunk != Chunk::Explicit {
+        return Ok(0);
+    }
+    let mut c = Cursor::new(source, span.clone(), LENGTH);
+    match c.u64("number of words").and_then(|_| c.u64("number of n-grams")) {
+        Ok(ngrams) => Ok(ngrams.saturating_mul(8)),
+        Err(Stop::Broken(_)) => Ok(0),
+        Err(failed) => Err(failed),
     }
 }
 
-fn check_parameters(subwords: &Subwords, span: std::ops::Range<u64>) -> Result<(), Box<Finding>> {
+fn check_parameters(subwords: &Subwords, span: std::ops::Range<u64>) -> Result<(), Stop> {
     match subwords.fault() {
         None => Ok(()),
-        Some(why) => Err(Box::new(SUBWORDS.at(span).found(why))),
+        Some(why) => Err(Stop::from(SUBWORDS.at(span).found(why))),
     }
 }
 
@@ -102,11 +108,10 @@ fn explicit(
     findings: &mut Findings,
 ) -> Result<Ngrams, Stop> {
     let start = c.position();
-    let rest = source.view(start..start + c.remaining() as u64);
-    let rest = rest.ok_or_else(|| LENGTH.at(start..start))?;
+    let rest = source.bytes(start..start + c.remaining())?;
     let parsed = Ngrams::parse(&rest, to_len(count));
     let (ngrams, used) = parsed.map_err(|e| bad_ngram(&e, start))?;
-    c.take(used as u64, "n-grams")?;
+    c.skip(used as u64, "n-grams")?;
     regions.add(start..c.position(), What::Structure("n-grams"));
     if let Some(again) = ngrams.duplicate() {
         let finding = INDICES.at(start..c.position()).field(format!("n-gram {again}"));
@@ -136,7 +141,7 @@ fn floret(c: &mut Cursor) -> Result<Subwords, Stop> {
     let (min_n, max_n) = (c.u32("min_n")?, c.u32("max_n")?);
     let buckets = c.u64("buckets")?;
     let (hashes, seed) = (c.u32("hashes")?, c.u32("seed")?);
-    let mut text = |field: &str| -> Result<String, Box<Finding>> {
+    let mut text = |field: &str| -> Result<String, Stop> {
         let length = c.u32(field)?;
         Ok(c.text(length.into(), field, TEXT)?.to_owned())
     };

@@ -5,10 +5,8 @@ use super::super::wordlist::NO_WORDS;
 use super::layout::{Chunk, MAGIC, padding};
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
-use crate::model::{
-    Changed, Container, Encoding, FilePlan, NORMS, Piece, Plan, Report, Subject, SubwordKind,
-    Tensor, fit, lose_others, lose_precision,
-};
+use crate::model::{Container, Encoding, NORMS, Subject, SubwordKind, Tensor};
+use crate::plan::{Changed, FilePlan, Piece, Plan, Report, fit, lose_others, lose_precision};
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
 use crate::{Advice, Error, Options};
@@ -44,13 +42,13 @@ pub(super) fn plan(
         if codes {
             report.lose(Subject::RowLengths, "the draft has no place for them");
         } else {
-            lose_precision(&matrix, &mut report);
-            matrix = matrix.scale_rows(&lengths);
+            lose_precision(&matrix, &mut report)?;
+            matrix = matrix.scale_rows(&lengths)?;
         }
     } else if !draft && !codes && norms.is_none() && is_foreign(container) {
         // The peers take dot products for similarities: they need rows of unit length.
-        lose_precision(&matrix, &mut report);
-        (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows());
+        lose_precision(&matrix, &mut report)?;
+        (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows())?;
         normalized = norms.is_some();
     }
 
@@ -150,14 +148,14 @@ fn toml(container: &Container, draft: bool, report: &mut Report) -> Option<Strin
     None
 }
 
-fn with_unit_rows(matrix: &Tensor, words: u64) -> (Tensor, Option<Tensor>) {
+fn with_unit_rows(matrix: &Tensor, words: u64) -> Result<(Tensor, Option<Tensor>), Error> {
     if words == 0 {
-        return (matrix.clone(), None);
+        return Ok((matrix.clone(), None));
     }
-    let (unit, norms) = matrix.unit_rows(words);
+    let (unit, norms) = matrix.unit_rows(words)?;
     let bytes = norms.iter().flat_map(|n| n.to_le_bytes()).collect();
     let (encoding, view) = (Encoding::Plain(DType::F32), View::owned(bytes));
-    (unit, Some(Tensor::unchecked(NORMS, encoding, vec![words], view)))
+    Ok((unit, Some(Tensor::unchecked(NORMS, encoding, vec![words], view))))
 }
 
 /// The container with what is left to be fitted: the matrix, the norms, and what has no place.

@@ -9,9 +9,10 @@ mod rules;
 mod tests;
 mod write;
 
+use super::head;
 use super::{Format, FormatInfo, Sureness, by_content_or_name};
 use crate::Input;
-use crate::model::Holds;
+use crate::plan::Holds;
 use weighbridge_codec::DType;
 
 const INFO: FormatInfo = FormatInfo {
@@ -37,6 +38,6 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn probe(input: &Input, info: &FormatInfo) -> Sureness {
-    let looks_right = layout::Header::parse(input.source.bytes()).is_some();
+    let looks_right = layout::Header::parse(head(input)).is_some();
     by_content_or_name(looks_right, input, info)
 }

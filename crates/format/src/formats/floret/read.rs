@@ -6,14 +6,15 @@ use super::super::wordlist::{Decode, Lines, unfinished_note};
 use super::layout::Header;
 use super::rules::*;
 use crate::model::{Container, Encoding, MATRIX, Tensor};
-use crate::source::View;
+use crate::source::{Bytes, View};
 use crate::wire::{Regions, What, to_len};
 use crate::{Advice, Input, Listing, Options, Vocabulary};
 use weighbridge_codec::DType;
 
 pub(super) fn read(input: &Input) -> Result<Container, Stop> {
-    let bytes = input.source.bytes();
     let size = input.source.len();
+    let text = input.source.bytes(0..size)?;
+    let bytes: &[u8] = &text;
     let header = Header::parse(bytes).ok_or_else(|| {
         let start = &bytes[..bytes.len().min(48)];
         let finding = HEADER.at(0..start.len() as u64).field("first line");
@@ -67,8 +68,8 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
 
 /// Rows stand in order.
 fn check_numbers(entries: Vec<u8>, rows: u64, lines: &Lines) -> Result<(), Stop> {
-    let view = View::owned(entries);
-    let Ok((numbers, _)) = Vocabulary::with_u32_lengths(&view, to_len(rows)) else {
+    let Ok((numbers, _)) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), to_len(rows))
+    else {
         return Err(INDEX.at(lines.span(0)).into());
     };
     for (row, number) in (0..rows).zip(numbers.tokens()) {

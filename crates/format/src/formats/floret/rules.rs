@@ -5,7 +5,7 @@ use super::super::wordlist::{Lines, check_finite};
 use super::layout::Header;
 use crate::model::Container;
 use crate::wire::Findings;
-use crate::{Input, rules};
+use crate::{Error, Input, rules};
 
 rules! {
     HEADER "FLORET-01" Error "the first line is not six numbers and two brackets";
@@ -18,11 +18,17 @@ rules! {
     NOT_FINITE "FLORET-08" Warning "a value is not a finite number";
 }
 
-pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
-    let bytes = input.source.bytes();
+pub(super) fn check(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let text = input.source.bytes(0..input.source.len())?;
+    let bytes: &[u8] = &text;
     let lines = Lines::new(bytes, Header::parse(bytes).map_or(0, |h| h.length), 2);
-    check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row));
+    check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row))?;
     if let Some(finding) = unfinished(&lines, UNFINISHED) {
         findings.push(finding);
     }
+    Ok(())
 }

@@ -2,9 +2,8 @@
 
 use super::super::FormatInfo;
 use super::super::wordlist::TextRows;
-use crate::model::{
-    Container, FilePlan, Piece, Plan, Report, SubwordKind, Subwords, fit, lose_others,
-};
+use crate::model::{Container, SubwordKind, Subwords};
+use crate::plan::{FilePlan, Piece, Plan, Report, fit, lose_others};
 use crate::{Error, Options};
 use std::sync::Arc;
 
@@ -38,7 +37,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     let rows = TextRows { matrix: matrix.clone(), words: None };
     let mut file = FilePlan::default();
     file.push(Piece::Bytes(header.into_bytes()));
-    file.push(Piece::Stream { bytes: rows.bytes(), from: Arc::new(rows) });
+    file.push(Piece::Stream { bytes: rows.bytes()?, from: Arc::new(rows) });
     Ok(Plan::single(file, report))
 }
 

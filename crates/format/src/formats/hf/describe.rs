@@ -4,6 +4,7 @@ use super::super::Stop;
 use super::files::Files;
 use super::settings::Settings;
 use super::{TOKENIZER, tokenizer};
+use crate::Error;
 use crate::model::{Attachment, Vocabulary};
 use crate::wire::Findings;
 use serde_json::Value as Json;
@@ -24,9 +25,13 @@ impl Description {
     }
 }
 
-/// The config.json; null when there is none that can be read.
-pub(in super::super) fn config_of(attachments: &[Attachment]) -> Json {
-    Files::Attached(attachments).json("config.json").unwrap_or_default()
+/// The config.json; null when there is none that makes sense.
+pub(in super::super) fn config_of(attachments: &[Attachment]) -> Result<Json, Error> {
+    match Files::Attached(attachments).json("config.json") {
+        Ok(config) => Ok(config),
+        Err(Stop::Broken(_)) => Ok(Json::Null),
+        Err(Stop::Failed(error)) => Err(error),
+    }
 }
 
 /// Whether a config.json says what MCF has in its ModelInfo.
@@ -67,26 +72,26 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Description
 /// is given.
 pub(in super::super) fn describe_files(
     attachments: &[Attachment],
-) -> (Description, Option<String>) {
+) -> Result<(Description, Option<String>), Error> {
     let mut findings = Findings::default();
     let files = Files::Attached(attachments);
     let told = |f: &crate::Finding| format!("{}: {} {}", f.field, f.message, f.found);
-    let reason = |stop: Stop| match stop {
-        Stop::Broken(finding) => told(&finding),
-        Stop::Failed(error) => error.to_string(),
-    };
     let (mut description, problem) = match read(&files, &mut findings) {
         Ok(description) => (description, findings.first_error().map(told)),
         // A vocabulary does not need the other files.
-        Err(stop) => {
-            let vocabulary = tokenizer::read(&files, &mut findings).ok();
-            let vocabulary = vocabulary.and_then(|t| t.vocabulary);
-            (Description { vocabulary, ..Description::default() }, Some(reason(stop)))
+        Err(Stop::Broken(finding)) => {
+            let vocabulary = match tokenizer::read(&files, &mut findings) {
+                Ok(tokenizer) => tokenizer.vocabulary,
+                Err(Stop::Broken(_)) => None,
+                Err(Stop::Failed(error)) => return Err(error),
+            };
+            (Description { vocabulary, ..Description::default() }, Some(told(&finding)))
         }
+        Err(Stop::Failed(error)) => return Err(error),
     };
     // Without a configuration there is no model to describe.
     if !files.has("config.json") {
         description.settings.clear();
     }
-    (description, problem)
+    Ok((description, problem))
 }

@@ -3,6 +3,7 @@
 use super::super::Stop;
 use super::{JSON, MISSING};
 use crate::model::Attachment;
+use crate::source::Bytes;
 use crate::source::{Folder, Source, View};
 use serde_json::Value as Json;
 
@@ -24,7 +25,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// A file's bytes.
+    /// Where a file's bytes are.
     pub(super) fn view(&self, name: &str) -> Result<View, Stop> {
         let missing = |why: String| {
             Stop::from(MISSING.at(0..0).field(name).expected("a readable file").found(why))
@@ -41,13 +42,18 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// A file's bytes, read.
+    pub(super) fn bytes(&self, name: &str) -> Result<Bytes, Stop> {
+        Ok(self.view(name)?.load()?)
+    }
+
     /// A file of the folder.
     pub(super) fn source(&self, name: &str) -> Result<Source, Stop> {
         match self {
             Files::Folder(folder) => folder.open(name).map_err(|e| {
                 MISSING.at(0..0).field(name).expected("a readable file").found(e.to_string()).into()
             }),
-            Files::Attached(_) => Ok(Source::from_vec(self.view(name)?.to_vec())),
+            Files::Attached(_) => Ok(Source::from_vec(self.bytes(name)?.to_vec())),
         }
     }
 
@@ -56,9 +62,9 @@ impl<'a> Files<'a> {
         if !self.has(name) {
             return Ok(Json::Null);
         }
-        let view = self.view(name)?;
-        serde_json::from_slice(&view).map_err(|e| {
-            let finding = JSON.at(0..view.len() as u64).field(name).expected("JSON");
+        let bytes = self.bytes(name)?;
+        serde_json::from_slice(&bytes).map_err(|e| {
+            let finding = JSON.at(0..bytes.len() as u64).field(name).expected("JSON");
             finding.found(e.to_string()).hint("the file may be cut short").into()
         })
     }

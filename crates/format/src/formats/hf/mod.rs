@@ -15,7 +15,9 @@ pub(super) use read::{HEADER, header_name, headers};
 
 use super::values::check_finite;
 use super::{Format, FormatInfo, Sureness, embd, safetensors};
-use crate::model::{Container, Holds, Keeps};
+use crate::Error;
+use crate::model::Container;
+use crate::plan::{Holds, Keeps};
 use crate::wire::Findings;
 use crate::{Input, rules};
 
@@ -59,8 +61,8 @@ fn probe(input: &Input, _: &FormatInfo) -> Sureness {
     }
 }
 
-fn check(container: &Container, _: &Input, findings: &mut Findings) {
-    check_finite(container, NOT_FINITE, findings);
+fn check(container: &Container, _: &Input, findings: &mut Findings) -> Result<(), Error> {
+    check_finite(container, NOT_FINITE, findings)?;
     let rows = embd::bert_facts(container, "vocab_size");
     let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
     if let (Some(rows), Some(tokens)) = (rows, tokens)
@@ -78,4 +80,5 @@ fn check(container: &Container, _: &Input, findings: &mut Findings) {
             findings.push(finding.expected(format!("{tensors}, from the tensors")).found(text));
         }
     }
+    Ok(())
 }

@@ -65,8 +65,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let mut headers = serde_json::Map::new();
     for name in input.folder.list().map_err(|e| MISSING.at(0..0).found(e.to_string()))? {
         if models.contains(&name) {
-            let file = files.view(&name)?;
-            headers.insert(name, safetensors::header_text(&file).into());
+            let text = safetensors::header_text(&files.source(&name)?)?;
+            headers.insert(name, text.into());
             continue;
         }
         let known = CARRIED.contains(&name.as_str());

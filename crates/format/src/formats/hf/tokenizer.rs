@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Count {
 pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, Stop> {
     let json = match files.has("tokenizer.json") {
         false => None,
-        true => match serde_json::from_slice::<Settings>(&files.view("tokenizer.json")?) {
+        true => match serde_json::from_slice::<Settings>(&files.bytes("tokenizer.json")?) {
             Ok(settings) => Some(settings),
             // JSON of another shape is a tokenizer that is not known.
             Err(_) => files.json("tokenizer.json").map(|_| Some(Settings::default()))?,
@@ -115,8 +115,8 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, 
 
 /// vocab.txt: a token a line, the line's number is the token's.
 fn from_lines(files: &Files) -> Result<Vocabulary, Stop> {
-    let view = files.view("vocab.txt")?;
-    let text = std::str::from_utf8(&view).map_err(|e| {
+    let bytes = files.bytes("vocab.txt")?;
+    let text = std::str::from_utf8(&bytes).map_err(|e| {
         let at = e.valid_up_to() as u64;
         VOCABULARY.at(at..at + 1).field("vocab.txt").expected("UTF-8 text")
     })?;

@@ -8,11 +8,10 @@ use super::INFO;
 use super::describe::{config_of, config_tells, describe_files};
 use super::read::{HEADER, INDEX, MODEL, headers};
 use crate::Error;
-use crate::model::{
-    Attachment, Changed, Container, Encoding, FilePlan, Holds, Keeps, Note, NoteKind, Piece, Plan,
-    Report, Subject, Value, fit, measure,
-};
-use crate::source::is_inside;
+use crate::model::Tensor;
+use crate::model::{Attachment, Container, Encoding, Note, NoteKind, Subject, Value};
+use crate::plan::{Changed, FilePlan, Holds, Keeps, Piece, Plan, Report, fit, measure};
+use crate::source::is_plain_name;
 use std::collections::{HashMap, HashSet};
 use weighbridge_codec::DType;
 
@@ -27,8 +26,8 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
         ));
     }
     let mut report = Report::default();
-    let (description, _) = describe_files(&container.attachments);
-    let config = config_of(&container.attachments);
+    let (description, _) = describe_files(&container.attachments)?;
+    let config = config_of(&container.attachments)?;
     // What is written tells most of the metadata again.
     let untold = |models: &[Model]| -> Vec<(String, Value)> {
         let in_headers: HashSet<_> = models.iter().flat_map(|m| &m.texts).collect();
@@ -42,10 +41,10 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
         };
         container.metadata.iter().filter(|entry| !is_told(entry)).cloned().collect()
     };
-    let headers = known_headers(container);
+    let headers = known_headers(container)?;
     // A new header has room for texts that the old one does not have.
     let all_said = |models: &Vec<Model>| untold(models).iter().all(|(_, v)| v.as_text().is_none());
-    let models = match with_headers(container, &headers).filter(all_said) {
+    let models = match with_headers(container, &headers)?.filter(all_said) {
         Some(models) => {
             count_kept(container, &mut report);
             models
@@ -65,10 +64,10 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
         if a.name.starts_with(PARTS) {
             let subject = Subject::Attachment(a.name.clone());
             report.lose(subject, "it is not a file of a model directory");
-        } else if is_anew && (a.name == INDEX || is_header(container, a)) {
+        } else if is_anew && (a.name == INDEX || is_header(container, a)?) {
             // About the safetensors files that there were.
             report.ignored.push(Subject::File(a.name.clone()));
-        } else if !is_header(container, a) {
+        } else if !is_header(container, a)? {
             files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
         }
     }
@@ -99,7 +98,7 @@ fn file(name: &str, pieces: Vec<Piece>) -> FilePlan {
 fn check_names(files: &[FilePlan]) -> Result<(), Error> {
     let names: HashSet<&str> = files.iter().filter_map(|f| f.beside.as_deref()).collect();
     for name in &names {
-        if !is_inside(name) {
+        if !is_plain_name(name) {
             return Err(Error::refused(
                 format!("{name:?} is not the name of a file in the folder"),
                 "the file may want to write somewhere else; don't trust it",
@@ -125,58 +124,84 @@ struct Model {
 
 /// Whether an attachment is the header of a safetensors file rather than a file itself. In a
 /// container from a folder it is a file of that name.
-fn is_header(container: &Container, attachment: &Attachment) -> bool {
-    attachment.name.ends_with(HEADER)
-        && container.dialect_of("hf").is_none()
-        && serde_json::from_slice::<safetensors::Header>(&attachment.data).is_ok()
+fn is_header(container: &Container, attachment: &Attachment) -> Result<bool, Error> {
+    if !attachment.name.ends_with(HEADER) || container.dialect_of("hf").is_some() {
+        return Ok(false);
+    }
+    let text = attachment.data.load()?;
+    Ok(serde_json::from_slice::<safetensors::Header>(&text).is_ok())
 }
 
 /// Headers that travelled, by the name of the file they belong to.
-fn known_headers(container: &Container) -> Vec<(String, String)> {
-    let attached = container.attachments.iter().filter_map(|a| {
-        let name = a.name.strip_suffix(".header").filter(|_| is_header(container, a))?;
-        Some((name.to_owned(), std::str::from_utf8(&a.data).ok()?.to_owned()))
-    });
-    attached.chain(headers(container)).collect()
+fn known_headers(container: &Container) -> Result<Vec<(String, String)>, Error> {
+    let mut list = Vec::new();
+    for a in &container.attachments {
+        if let Some(name) = a.name.strip_suffix(".header")
+            && is_header(container, a)?
+            && let Ok(text) = std::str::from_utf8(&a.data.load()?)
+        {
+            list.push((name.to_owned(), text.to_owned()));
+        }
+    }
+    list.extend(headers(container));
+    Ok(list)
 }
 
 /// The safetensors files with their old headers, if those are about the tensors that there are.
-fn with_headers(container: &Container, headers: &[(String, String)]) -> Option<Vec<Model>> {
+fn with_headers(
+    container: &Container,
+    headers: &[(String, String)],
+) -> Result<Option<Vec<Model>>, Error> {
     let mut left: HashMap<_, _> = container.tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let mut models = Vec::new();
     for (name, text) in headers.iter().filter(|_| container.dtype.is_none()) {
-        let header: safetensors::Header = serde_json::from_str(text).ok()?;
-        let mut entries: Vec<_> = header.tensors.iter().collect();
-        entries.sort_by_key(|(_, e)| e.data_offsets);
-        let (mut at, mut pieces) = (0u64, Vec::new());
-        for (name, entry) in entries {
-            let tensor = left.remove(name.as_ref())?;
-            let (_, dtype) = DTYPES.iter().find(|(n, _)| *n == entry.dtype)?;
-            let plain = Encoding::Plain(*dtype);
-            // A type that MCF does not have comes back from a wider one, if its values do.
-            let fits = tensor.encoding == plain
-                || match tensor.encoding {
-                    Encoding::Plain(wide) => {
-                        dtype.wider().contains(&wide) && measure(tensor, *dtype).changed == 0
-                    }
-                    _ => *dtype == DType::F32,
-                };
-            let bytes = plain.byte_len(&tensor.shape)?;
-            let end = at.checked_add(bytes)?;
-            if !fits || tensor.shape != entry.shape || entry.data_offsets != (at, end) {
-                return None;
-            }
-            if !tensor.has_data() {
-                return None;
-            }
-            pieces.push(Piece::tensor(tensor, &plain, bytes));
-            at = end;
+        match with_header_of(name, text, &mut left)? {
+            Some(model) => models.push(model),
+            None => return Ok(None),
         }
-        let mut planned = with_header(text, pieces);
-        planned.beside = Some(name.clone());
-        models.push(Model { file: planned, texts: header.metadata, is_anew: false });
     }
-    (left.is_empty() && !models.is_empty()).then_some(models)
+    Ok((left.is_empty() && !models.is_empty()).then_some(models))
+}
+
+/// One file with its old header; takes its tensors out of those that are left.
+fn with_header_of(
+    name: &str,
+    text: &str,
+    left: &mut HashMap<&str, &Tensor>,
+) -> Result<Option<Model>, Error> {
+    let Ok(header) = serde_json::from_str::<safetensors::Header>(text) else { return Ok(None) };
+    let mut entries: Vec<_> = header.tensors.iter().collect();
+    entries.sort_by_key(|(_, e)| e.data_offsets);
+    let (mut at, mut pieces) = (0u64, Vec::new());
+    for (name, entry) in entries {
+        let known = DTYPES.iter().find(|(n, _)| *n == entry.dtype);
+        let (Some(tensor), Some((_, dtype))) = (left.remove(name.as_ref()), known) else {
+            return Ok(None);
+        };
+        let plain = Encoding::Plain(*dtype);
+        // A type that MCF does not have comes back from a wider one, if its values do.
+        let fits = tensor.encoding == plain
+            || match tensor.encoding {
+                Encoding::Plain(wide) => {
+                    dtype.wider().contains(&wide) && measure(tensor, *dtype)?.changed == 0
+                }
+                _ => *dtype == DType::F32,
+            };
+        let bytes = plain.byte_len(&tensor.shape);
+        let Some((bytes, end)) = bytes.and_then(|bytes| Some((bytes, at.checked_add(bytes)?)))
+        else {
+            return Ok(None);
+        };
+        let there = tensor.has_data() && tensor.shape == entry.shape;
+        if !fits || !there || entry.data_offsets != (at, end) {
+            return Ok(None);
+        }
+        pieces.push(Piece::tensor(tensor, &plain, bytes));
+        at = end;
+    }
+    let mut planned = with_header(text, pieces);
+    planned.beside = Some(name.to_owned());
+    Ok(Some(Model { file: planned, texts: header.metadata, is_anew: false }))
 }
 
 /// One new safetensors file with all tensors, and texts in its header.

@@ -5,7 +5,7 @@ mod write;
 pub use write::line;
 
 use super::{Format, FormatInfo};
-use crate::model::Holds;
+use crate::plan::Holds;
 use weighbridge_codec::DType;
 
 /// The member of an object that is the vector.

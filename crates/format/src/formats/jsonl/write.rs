@@ -2,13 +2,12 @@
 
 use super::super::FormatInfo;
 use super::VECTOR;
-use crate::model::{
-    Container, FilePlan, Piece, Plan, Produce, Records, Report, Tensor, fit, quoted,
-};
+use crate::model::{Container, Produce, Records, Tensor, quoted};
+use crate::plan::{FilePlan, Piece, Plan, Report, fit};
 use crate::wire::to_len;
 use crate::{Error, Options, Vocabulary};
-use rayon::prelude::*;
 use std::sync::Arc;
+use weighbridge_codec::parallel::*;
 
 /// Rows that are put into words together.
 const TOGETHER: u64 = 64;
@@ -49,19 +48,20 @@ impl Produce for VectorLines {
         let word = |row: usize| self.words.as_ref()?.token(row);
         let lines = |first: u64| {
             let n = TOGETHER.min(rows - first);
-            let values = self.tensor.values_f32(first * dim, to_len(n * dim));
+            let values = self.tensor.values_f32(first * dim, to_len(n * dim))?;
             let mut text = String::new();
             for (row, vector) in (to_len(first)..).zip(values.chunks_exact(to_len(dim.max(1)))) {
                 let word = word(row).map(|word| format!("{{\"word\": {}}}", quoted(&word)));
                 let record = records.get(row).copied().or(word.as_deref()).unwrap_or("{}");
                 text.push_str(&line(record, vector));
             }
-            text
+            Ok(text)
         };
         // Some at a time on all cores; memory stays bounded.
         let starts: Vec<u64> = (0..rows).step_by(to_len(TOGETHER)).collect();
         for some in starts.chunks(64) {
-            let made: Vec<_> = some.par_iter().map(|first| lines(*first)).collect();
+            let made = some.par_iter().map(|first| lines(*first));
+            let made = made.collect::<Result<Vec<String>, Error>>()?;
             made.iter().try_for_each(|text| out(text.as_bytes()))?;
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 use super::layout::Kind;
 use super::rules::{DIMENSIONS, INDEX, NAME, NAME_TWICE, RESERVED, SECTION_VERSION, SORTED, TYPE};
-use crate::wire::{Cursor, Finding, Findings, Span, numel, put_u32, put_u64, to_len};
+use crate::source::Bytes;
+use crate::source::Source;
+use crate::wire::{Cursor, Findings, Span, Stop, numel, put_u32, put_u64, to_len};
 use std::collections::HashSet;
 
 const HEADER: u64 = 48;
@@ -24,23 +26,23 @@ pub(super) struct Entry {
 }
 
 pub(super) fn read(
-    file: &[u8],
+    source: &Source,
     span: Span,
     findings: &mut Findings,
-) -> Result<Vec<Entry>, Box<Finding>> {
-    let tables = Tables::read(file, &span)?;
-    let mut c = Cursor::new(file, tables.entries.clone(), INDEX);
+) -> Result<Vec<Entry>, Stop> {
+    let tables = Tables::read(source, &span)?;
+    let mut c = Cursor::new(source, tables.entries.clone(), INDEX);
     let (mut list, mut names) = (Vec::new(), HashSet::new());
     // Names that lie over each other could make a small file large.
-    let mut letters = tables.strings.end - tables.strings.start;
+    let mut letters = tables.strings.len() as u64;
     for _ in 0..tables.count {
-        let entry = read_entry(&mut c, file, &tables, findings)?;
+        let entry = read_entry(&mut c, &tables, findings)?;
         letters = letters.checked_sub(entry.name.len() as u64).ok_or_else(|| {
-            Box::new(NAME.at(entry.span.clone()).field("entry.name_off").expected("separate names"))
+            NAME.at(entry.span.clone()).field("entry.name_off").expected("separate names")
         })?;
         if !names.insert(entry.name.clone()) {
             let finding = NAME_TWICE.at(entry.span.clone()).field(format!("{:?}", entry.name));
-            return Err(Box::new(finding));
+            return Err(Stop::from(finding));
         }
         list.push(entry);
     }
@@ -51,28 +53,28 @@ pub(super) fn read(
     Ok(list)
 }
 
-/// The three tables of the section, each inside it.
+/// The three tables of the section, each inside it. All entries look into the last two.
 struct Tables {
     flags: u32,
     count: u32,
     entries: Span,
-    dims: Span,
-    strings: Span,
+    dims: Bytes,
+    strings: Bytes,
 }
 
 impl Tables {
-    fn read(file: &[u8], span: &Span) -> Result<Tables, Box<Finding>> {
-        let mut c = Cursor::new(file, span.clone(), INDEX);
+    fn read(source: &Source, span: &Span) -> Result<Tables, Stop> {
+        let mut c = Cursor::new(source, span.clone(), INDEX);
         let version = c.u32("TensorIndex.version")?;
         if version != 1 {
             let at = span.start..span.start + 4;
             let finding = SECTION_VERSION.at(at).field("TensorIndex.version");
-            return Err(Box::new(finding.expected(1).found(version)));
+            return Err(Stop::from(finding.expected(1).found(version)));
         }
         let flags = c.u32("TensorIndex.flags")?;
         let count = c.u32("TensorIndex.tensor_count")?;
         let dims = c.u32("TensorIndex.dims_count")?;
-        let mut table = |field: &str, size: Option<u64>| {
+        let mut table = |field: &str, size: Option<u64>| -> Result<Span, Stop> {
             let at = c.position();
             let offset = c.u64(field)?;
             let size = match size {
@@ -82,7 +84,7 @@ impl Tables {
             let room = span.end - span.start;
             match offset.checked_add(size).filter(|end| offset >= HEADER && *end <= room) {
                 Some(end) => Ok(span.start + offset..span.start + end),
-                None => Err(Box::new(
+                None => Err(Stop::from(
                     INDEX
                         .at(at..at + 8)
                         .field(field)
@@ -97,20 +99,16 @@ impl Tables {
         let strings = table("TensorIndex.strings_off", None)?;
         if count == 0 {
             let finding = INDEX.at(span.start + 8..span.start + 12);
-            return Err(Box::new(
+            return Err(Stop::from(
                 finding.field("TensorIndex.tensor_count").expected("1 or more").found(0),
             ));
         }
+        let (dims, strings) = (source.bytes(dims)?, source.bytes(strings)?);
         Ok(Tables { flags, count, entries, dims, strings })
     }
 }
 
-fn read_entry(
-    c: &mut Cursor,
-    file: &[u8],
-    tables: &Tables,
-    findings: &mut Findings,
-) -> Result<Entry, Box<Finding>> {
+fn read_entry(c: &mut Cursor, tables: &Tables, findings: &mut Findings) -> Result<Entry, Stop> {
     let at = c.position();
     let (name_off, name_len) = (c.u32("entry.name_off")?, c.u32("entry.name_len")?);
     let number = c.u32("entry.dtype")?;
@@ -119,49 +117,52 @@ fn read_entry(
     let (data, size) = (c.u64("entry.data_off")?, c.u64("entry.data_size")?);
     let span = at..c.position();
 
-    let room = tables.strings.end - tables.strings.start;
-    if name_len == 0 || u64::from(name_off) + u64::from(name_len) > room {
+    let room = tables.strings.len();
+    let (name_start, name_end) = (u64::from(name_off), u64::from(name_off) + u64::from(name_len));
+    let raw = tables.strings.get(to_len(name_start)..to_len(name_end));
+    let Some(raw) = raw.filter(|raw| !raw.is_empty()) else {
         let finding = NAME.at(at..at + 8).field("entry.name_off");
         let found = format!("{name_len} bytes at {name_off}");
-        return Err(Box::new(
+        return Err(Stop::from(
             finding.expected(format!("1 or more bytes within 0..{room}")).found(found),
         ));
-    }
-    let start = tables.strings.start + u64::from(name_off);
-    let mut strings = Cursor::new(file, start..start + u64::from(name_len), NAME);
-    let name = strings.text(name_len.into(), "tensor name", NAME)?.to_owned();
+    };
+    let name = std::str::from_utf8(raw).map_err(|e| {
+        let bad = tables.strings.span().start + name_start + e.valid_up_to() as u64;
+        let finding = NAME.at(bad..bad + 1).field("tensor name").expected("UTF-8 text");
+        finding.found(format!("byte {:#04x}", raw[e.valid_up_to()]))
+    })?;
+    let name = name.to_owned();
     if zero != 0 {
         findings
             .push(RESERVED.at(at + 20..at + 24).field(format!("{name:?}")).expected(0).found(zero));
     }
     let kind = Kind::from_number(number).ok_or_else(|| {
         let finding = TYPE.at(at + 8..at + 12).field(format!("type of {name:?}"));
-        Box::new(
-            finding
-                .expected("1 to 12, 0x10, 0x11, 0x20, 0x21 or 0x30 to 0x33")
-                .found(format!("{number:#x}")),
-        )
+        finding
+            .expected("1 to 12, 0x10, 0x11, 0x20, 0x21 or 0x30 to 0x33")
+            .found(format!("{number:#x}"))
     })?;
-    let shape = read_shape(file, tables, rank, dim_off).ok_or_else(|| {
-        let entries = (tables.dims.end - tables.dims.start) / 8;
+    let shape = read_shape(tables, rank, dim_off).ok_or_else(|| {
+        let entries = tables.dims.len() / 8;
         let finding = DIMENSIONS.at(at + 12..at + 20).field(format!("shape of {name:?}"));
         let expected = format!("dimensions of 1 or more, in a table of {entries}");
-        Box::new(finding.expected(expected).found(format!("{rank} from {dim_off} on")))
+        finding.expected(expected).found(format!("{rank} from {dim_off} on"))
     })?;
     Ok(Entry { name, kind, shape, data, size, span })
 }
 
 /// `None` when the dimensions lie outside their table, or one is zero, or there are too many values.
-fn read_shape(file: &[u8], tables: &Tables, rank: u32, first: u32) -> Option<Vec<u64>> {
+fn read_shape(tables: &Tables, rank: u32, first: u32) -> Option<Vec<u64>> {
     // Every dimension but those of 1 doubles the size, so that no more can mean anything; a long
     // list of ones is refused because all tensors could share it.
     const MOST: u32 = 64;
-    let start = tables.dims.start.checked_add(u64::from(first) * 8)?;
-    let end = start.checked_add(u64::from(rank) * 8).filter(|end| *end <= tables.dims.end)?;
+    let start = u64::from(first) * 8;
+    let raw = tables.dims.get(to_len(start)..to_len(start + u64::from(rank) * 8))?;
     if rank > MOST {
         return None;
     }
-    let shape = Cursor::new(file, start..end, INDEX).u64_list(rank, "dims").ok()?;
+    let shape: Vec<u64> = raw.as_chunks().0.iter().map(|d| u64::from_le_bytes(*d)).collect();
     let count = numel(&shape)?;
     (!shape.contains(&0) && count > 0).then_some(shape)
 }

@@ -1,7 +1,8 @@
 //! The raw records: header, section directory, numbers of sections and types.
 
 use super::rules::{CUT_SHORT, DIRECTORY, FILE_SIZE, HEADER_SIZE, VERSION};
-use crate::wire::{Cursor, Finding, Findings, Span, put_u16, put_u32, put_u64};
+use crate::source::Source;
+use crate::wire::{Cursor, Findings, Span, Stop, put_u16, put_u32, put_u64};
 use weighbridge_codec::DType;
 use weighbridge_codec::block::BlockType;
 
@@ -127,14 +128,14 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn parse(file: &[u8], findings: &mut Findings) -> Result<Header, Box<Finding>> {
-        let size = file.len() as u64;
-        let mut c = Cursor::new(file, 0..size, CUT_SHORT);
+    pub(super) fn parse(source: &Source, findings: &mut Findings) -> Result<Header, Stop> {
+        let size = source.len();
+        let mut c = Cursor::new(source, 0..size, CUT_SHORT);
         c.take(4, "header.magic")?;
         let (major, minor) = (c.u16("header.major")?, c.u16("header.minor")?);
         if major != MAJOR {
             let finding = VERSION.at(4..6).field("header.major").expected(MAJOR).found(major);
-            return Err(Box::new(finding));
+            return Err(Stop::from(finding));
         }
         let header_size = c.u32("header.header_size")?;
         let count = c.u32("header.section_count")?;
@@ -143,7 +144,7 @@ impl Header {
         let flags = c.u64("header.flags")?;
         if u64::from(header_size) < HEADER || u64::from(header_size) > size {
             let finding = HEADER_SIZE.at(8..12).field("header.header_size");
-            return Err(Box::new(finding.expected(format!("40 to {size}")).found(header_size)));
+            return Err(Stop::from(finding.expected(format!("40 to {size}")).found(header_size)));
         }
         if file_size != size {
             let hint = if file_size > size {
@@ -159,7 +160,7 @@ impl Header {
             Some(end) => Ok(Header { minor, size: header_size, directory: start..end, flags }),
             None => {
                 let finding = DIRECTORY.at(12..24).field("header.section_dir_offset");
-                Err(Box::new(
+                Err(Stop::from(
                     finding
                         .expected(format!("1 or more entries within {header_size:#x}..{size:#x}"))
                         .found(format!("{count} entries at {start:#x}"))

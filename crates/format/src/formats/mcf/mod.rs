@@ -14,7 +14,8 @@ mod write;
 
 use super::{Format, FormatInfo, QuantizedContent};
 use crate::OptionSpec;
-use crate::model::{Holds, Keeps, Scaled};
+use crate::model::Scaled;
+use crate::plan::{Holds, Keeps};
 use weighbridge_codec::DType;
 
 const INFO: FormatInfo = FormatInfo {

@@ -2,9 +2,10 @@
 
 use super::layout::SECTION_ALIGNMENT;
 use super::rules::{KEY_TWICE, MODEL_INFO, RESERVED, SECTION_VERSION};
-use crate::model::{FilePlan, Piece};
+use crate::plan::{FilePlan, Piece};
 use crate::source::{Source, View};
-use crate::wire::{Cursor, Finding, Findings, Span, put_u32, put_u64};
+use crate::wire::to_len;
+use crate::wire::{Cursor, Findings, Span, Stop, put_u32, put_u64};
 use std::collections::HashSet;
 
 /// The part of fixed size.
@@ -40,13 +41,12 @@ pub(super) fn read(
     source: &Source,
     span: Span,
     findings: &mut Findings,
-) -> Result<ModelInfo, Box<Finding>> {
-    let file = source.bytes();
-    let mut c = Cursor::new(file, span.clone(), MODEL_INFO);
+) -> Result<ModelInfo, Stop> {
+    let mut c = Cursor::new(source, span.clone(), MODEL_INFO);
     let (version, flags) = (c.u32("ModelInfo.version")?, c.u32("ModelInfo.flags")?);
     if version != 1 {
         let finding = SECTION_VERSION.at(span.start..span.start + 4).field("ModelInfo.version");
-        return Err(Box::new(finding.expected(1).found(version)));
+        return Err(Stop::from(finding.expected(1).found(version)));
     }
     let mut info = ModelInfo::default();
     for number in &mut info.numbers {
@@ -72,10 +72,10 @@ pub(super) fn read(
     if count > 0 && (table < FIXED || table.checked_add(size).is_none_or(|end| end > room)) {
         let finding = MODEL_INFO.at(span.start + 72..span.start + 88).field("ModelInfo.kv_off");
         let expected = format!("{size} bytes within 88..{room}");
-        return Err(Box::new(finding.expected(expected).found(table)));
+        return Err(Stop::from(finding.expected(expected).found(table)));
     }
     let mut keys = HashSet::new();
-    let mut c = Cursor::new(file, span.start.saturating_add(table)..span.end, MODEL_INFO);
+    let mut c = Cursor::new(source, span.start.saturating_add(table)..span.end, MODEL_INFO);
     for _ in 0..count {
         let at = c.position();
         let (key, kind) = (c.u64("kv.key_off")?, c.u32("kv.type")?);
@@ -85,7 +85,7 @@ pub(super) fn read(
             findings.push(RESERVED.at(at + 12..at + 16).field(&key).expected(0).found(pad));
         }
         if !keys.insert(key.clone()) {
-            return Err(Box::new(KEY_TWICE.at(at..at + ENTRY).field(format!("{key:?}"))));
+            return Err(Stop::from(KEY_TWICE.at(at..at + ENTRY).field(format!("{key:?}"))));
         }
         info.entries.push((key, entry));
     }
@@ -101,7 +101,7 @@ struct Strings<'a> {
 
 impl Strings<'_> {
     /// The place of `n` bytes at an offset in the section.
-    fn place(&mut self, offset: u64, n: u64, field: &str) -> Result<Span, Box<Finding>> {
+    fn place(&mut self, offset: u64, n: u64, field: &str) -> Result<Span, Stop> {
         let start = self.span.start.checked_add(offset).filter(|s| *s <= self.span.end);
         let end = start.and_then(|s| s.checked_add(n)).filter(|e| *e <= self.span.end);
         match (start, end, self.left.checked_sub(n)) {
@@ -109,7 +109,7 @@ impl Strings<'_> {
                 self.left = left;
                 Ok(start..end)
             }
-            _ => Err(Box::new(
+            _ => Err(Stop::from(
                 MODEL_INFO
                     .at(self.span.clone())
                     .field(field)
@@ -119,35 +119,32 @@ impl Strings<'_> {
         }
     }
 
-    fn word(&mut self, offset: u64, field: &str) -> Result<u32, Box<Finding>> {
+    fn word(&mut self, offset: u64, field: &str) -> Result<u32, Stop> {
         let span = self.place(offset, 4, field)?;
-        Cursor::new(self.source.bytes(), span, MODEL_INFO).u32(field)
+        let mut word = [0; 4];
+        word.copy_from_slice(&self.source.bytes(span)?);
+        Ok(u32::from_le_bytes(word))
     }
 
-    fn bytes(&mut self, offset: u64, field: &str) -> Result<View, Box<Finding>> {
+    fn bytes(&mut self, offset: u64, field: &str) -> Result<View, Stop> {
         let n = self.word(offset, field)?;
         let span = self.place(offset.saturating_add(4), n.into(), field)?;
-        let outside = || Box::new(MODEL_INFO.at(span.clone()).field(field));
+        let outside = || MODEL_INFO.at(span.clone()).field(field).into();
         self.source.view(span.clone()).ok_or_else(outside)
     }
 
-    fn text(&mut self, offset: u64, field: &str) -> Result<String, Box<Finding>> {
-        let bytes = self.bytes(offset, field)?;
+    fn text(&mut self, offset: u64, field: &str) -> Result<String, Stop> {
+        let bytes = self.bytes(offset, field)?.load()?;
         let text = std::str::from_utf8(&bytes).map(str::to_owned);
-        text.map_err(|_| Box::new(MODEL_INFO.at(bytes.span()).field(field).expected("UTF-8 text")))
+        let finding = MODEL_INFO.at(bytes.span()).field(field);
+        text.map_err(|_| finding.expected("UTF-8 text").into())
     }
 
-    fn name(&mut self, offset: u64, field: &str) -> Result<Option<String>, Box<Finding>> {
+    fn name(&mut self, offset: u64, field: &str) -> Result<Option<String>, Stop> {
         if offset == 0 { Ok(None) } else { self.text(offset, field).map(Some) }
     }
 
-    fn entry(
-        &mut self,
-        at: u64,
-        key: u64,
-        kind: u32,
-        value: u64,
-    ) -> Result<(String, Entry), Box<Finding>> {
+    fn entry(&mut self, at: u64, key: u64, kind: u32, value: u64) -> Result<(String, Entry), Stop> {
         let key = self.text(key, "kv.key")?;
         let entry = match kind {
             1 => Entry::U32(self.word(value, &key)?),
@@ -155,7 +152,7 @@ impl Strings<'_> {
             3 => Entry::Bytes(self.bytes(value, &key)?),
             _ => {
                 let finding = MODEL_INFO.at(at + 8..at + 12).field(format!("type of {key:?}"));
-                return Err(Box::new(finding.expected("1, 2 or 3").found(kind)));
+                return Err(Stop::from(finding.expected("1, 2 or 3").found(kind)));
             }
         };
         Ok((key, entry))
@@ -188,7 +185,7 @@ pub(super) fn to_pieces(info: &ModelInfo) -> FilePlan {
         let (kind, value) = match entry {
             Entry::U32(v) => (1, heap.put(v.to_le_bytes().to_vec(), None)),
             Entry::F32(v) => (2, heap.put(v.to_le_bytes().to_vec(), None)),
-            Entry::Bytes(view) => (3, heap.put(length(view.len()), Some(view))),
+            Entry::Bytes(view) => (3, heap.put(length(to_len(view.len())), Some(view))),
         };
         put_u32(&mut table, kind);
         put_u32(&mut table, 0);

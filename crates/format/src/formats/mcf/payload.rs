@@ -3,10 +3,14 @@
 use super::index::Entry;
 use super::layout::{self, Kind};
 use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
-use crate::model::{Container, Dialect, Encoding, Placement, Tensor};
+use crate::Error;
+use crate::model::{Container, Dialect, Encoding, Tensor};
+use crate::plan::Placement;
 use crate::source::View;
+use crate::wire::Span;
 use crate::wire::{put_u32, to_len};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 use weighbridge_codec::DType;
 
 /// Facts about a tensor that was read from an MCF file.
@@ -16,23 +20,23 @@ pub(super) fn facts<'a>(container: &Container, tensor: &'a Tensor) -> Option<&'a
 
 /// The type and the bytes of codes without a scale. Those of four bits, which are read as u4, may
 /// have been widened to travel.
-pub(super) fn raw_codes(tensor: &Tensor) -> Option<(DType, View)> {
-    let bytes = tensor.view()?;
-    match (&tensor.encoding, &tensor.origin) {
-        (Encoding::Plain(DType::I8), None) => Some((DType::I8, bytes.clone())),
-        (Encoding::Plain(DType::U4), None) => Some((DType::I4, bytes.clone())),
-        (Encoding::Plain(DType::U8), Some(Encoding::Plain(DType::U4)))
-            if bytes.iter().all(|&b| b < 16) =>
-        {
+pub(super) fn raw_codes(tensor: &Tensor) -> Result<Option<(DType, View)>, Error> {
+    let Some(view) = tensor.view() else { return Ok(None) };
+    Ok(match (&tensor.encoding, &tensor.origin) {
+        (Encoding::Plain(DType::I8), None) => Some((DType::I8, view.clone())),
+        (Encoding::Plain(DType::U4), None) => Some((DType::I4, view.clone())),
+        (Encoding::Plain(DType::U8), Some(Encoding::Plain(DType::U4))) => {
+            let bytes = view.load()?;
             let pair = |pair: &[u8]| pair[0] | pair.get(1).map_or(0, |high| high << 4);
-            Some((DType::I4, View::owned(bytes.chunks(2).map(pair).collect())))
+            let codes = || View::owned(bytes.chunks(2).map(pair).collect());
+            bytes.iter().all(|&b| b < 16).then(|| (DType::I4, codes()))
         }
         _ => None,
-    }
+    })
 }
 
-/// The addresses of a payload's scales and codes, and its shape.
-pub(super) type Place = (usize, usize, Vec<u64>);
+/// Where a payload's scales and codes are, and its shape.
+pub(super) type Place = ((usize, Span), (usize, Span), Vec<u64>);
 
 /// A tensor as it is written.
 pub(super) struct Payload<'a> {
@@ -55,7 +59,7 @@ impl<'a> Payload<'a> {
         placement: &'a Placement,
         unscaled: Option<DType>,
         derived: &mut HashMap<Place, (f32, f32)>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let encoding = &placement.encoding;
         let (kind, front, domain) = match (unscaled, encoding) {
             (Some(codes), _) => (Kind::PerTensor(codes), None, WEIGHTS),
@@ -68,12 +72,15 @@ impl<'a> Payload<'a> {
             }
             (_, Encoding::Scaled(scaled)) => {
                 // Only codes with a zero point may be the most negative one.
-                let has_most_negative = || {
-                    let view = tensor.view().filter(|_| tensor.encoding == *encoding);
-                    view.is_some_and(|v| quant_info::first_most_negative(scaled.codes, v).is_some())
-                };
-                let (scale, zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
-                let zero = zero.or_else(|| has_most_negative().then_some(0.0));
+                let (scale, mut zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
+                let first = |block: &[u8]| quant_info::first_most_negative(scaled.codes, block);
+                if zero.is_none()
+                    && tensor.encoding == *encoding
+                    && let Some(view) = tensor.view()
+                    && view.find(first)?.is_some()
+                {
+                    zero = Some(0.0);
+                }
                 let domain = if zero.is_some() { ACTIVATIONS } else { WEIGHTS };
                 (Kind::PerTensor(scaled.codes), Some(whole_front(scale, zero)), domain)
             }
@@ -82,22 +89,24 @@ impl<'a> Payload<'a> {
         let known = decided.or_else(|| facts(container, tensor)?.get("clips").and_then(clips_of));
         let needs_record =
             !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
-        let record = needs_record.then(|| {
-            let clips = known.unwrap_or_else(|| match (encoding, tensor.view()) {
-                // Many names for the same payload are no more work than one.
-                (Encoding::Blockwise(b), Some(codes)) => {
-                    let key = (b.scales.as_ptr().addr(), codes.as_ptr().addr(), shape.clone());
-                    *derived.entry(key).or_insert_with(|| derived_clips(tensor, encoding))
+        let clips = match (known, encoding, tensor.view()) {
+            (Some(known), ..) => known,
+            // Many names for the same payload are no more work than one.
+            (None, Encoding::Blockwise(b), Some(codes)) if needs_record => {
+                match derived.entry((b.scales.place(), codes.place(), shape.clone())) {
+                    MapEntry::Occupied(known) => *known.get(),
+                    MapEntry::Vacant(place) => *place.insert(derived_clips(tensor, encoding)?),
                 }
-                _ => derived_clips(tensor, encoding),
-            });
-            Record { tensor: 0, domain, clips }
-        });
-        Payload { tensor, encoding, kind, shape, front, bytes: placement.bytes, record }
+            }
+            _ if needs_record => derived_clips(tensor, encoding)?,
+            _ => (0.0, 0.0),
+        };
+        let record = needs_record.then_some(Record { tensor: 0, domain, clips });
+        Ok(Payload { tensor, encoding, kind, shape, front, bytes: placement.bytes, record })
     }
 
     pub(super) fn front_len(&self) -> u64 {
-        self.front.as_ref().map_or(0, |v| v.len() as u64)
+        self.front.as_ref().map_or(0, View::len)
     }
 }
 
@@ -117,23 +126,23 @@ fn whole_front(scale: f32, zero: Option<f32>) -> View {
 
 /// Bounds that the scales could have been derived from: the largest value both ways, or what the
 /// outermost codes stand for.
-fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> (f32, f32) {
+fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> Result<(f32, f32), Error> {
     if let Encoding::Scaled(scaled) = encoding {
         let (scale, zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
         let largest = if scaled.codes == DType::I4 { 7.0 } else { 127.0 };
         let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
         let value = |code: f32| scale * (code - zero.unwrap_or(0.0));
         let (a, b) = (value(lowest), value(largest));
-        return (a.min(b), a.max(b));
+        return Ok((a.min(b), a.max(b)));
     }
     let mut most = 0f64;
     tensor.for_each_block(|values| {
         let numbers = values.iter().map(|v| v.abs()).filter(|v| v.is_finite());
         most = numbers.fold(most, f64::max);
-    });
+    })?;
     #[allow(clippy::cast_possible_truncation)]
     let most = most as f32;
-    (-most, most)
+    Ok((-most, most))
 }
 
 impl Payload<'_> {
@@ -159,9 +168,15 @@ impl<'a> SameContent<'a> {
     }
 
     /// What to look for; nothing unless it was asked for.
-    pub(super) fn content(&self, p: &Payload) -> Option<Content> {
-        let view = p.tensor.view().filter(|v| self.dedup && !v.is_empty())?;
-        Some((crc32fast::hash(view), view.len() as u64))
+    pub(super) fn content(&self, p: &Payload) -> Result<Option<Content>, Error> {
+        let view = p.tensor.view().filter(|v| self.dedup && !v.is_empty());
+        let Some(view) = view else { return Ok(None) };
+        let mut sum = crc32fast::Hasher::new();
+        view.for_each_block(1 << 20, |block| {
+            sum.update(block);
+            Ok::<_, Error>(())
+        })?;
+        Ok(Some((sum.finalize(), view.len())))
     }
 
     pub(super) fn find(&self, p: &Payload, content: Option<Content>) -> Option<u64> {
@@ -172,7 +187,7 @@ impl<'a> SameContent<'a> {
                 && p.tensor.encoding == other.tensor.encoding
                 && p.kind == other.kind
                 && p.shape == other.shape
-                && views.is_some_and(|(a, b)| **a == **b)
+                && views.is_some_and(|(a, b)| a.same_bytes(b))
         };
         list.iter().find(|(other, _)| same(other)).map(|(_, at)| *at)
     }

@@ -5,7 +5,8 @@ use super::rules::{
     QUANT_INFO, RECORD_BLOCKS, RECORD_CLIPS, RECORD_DOMAIN, RECORD_METHOD, RECORD_TENSOR,
     RECORD_TWICE, RESERVED, SECTION_VERSION,
 };
-use crate::wire::{Cursor, Finding, Findings, Span, put_u16, put_u32};
+use crate::source::Source;
+use crate::wire::{Cursor, Findings, Span, Stop, put_u16, put_u32};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
 
@@ -24,21 +25,21 @@ pub(super) struct Record {
 
 /// The records by the number of their tensor. `kinds` are the tensors' types with their names.
 pub(super) fn read(
-    file: &[u8],
+    source: &Source,
     span: Span,
     kinds: &[(Kind, &str)],
     findings: &mut Findings,
-) -> Result<HashMap<u32, Record>, Box<Finding>> {
-    let mut c = Cursor::new(file, span.clone(), QUANT_INFO);
+) -> Result<HashMap<u32, Record>, Stop> {
+    let mut c = Cursor::new(source, span.clone(), QUANT_INFO);
     let (version, count) = (c.u32("QuantInfo.version")?, c.u32("QuantInfo.record_count")?);
     if version != 1 {
         let finding = SECTION_VERSION.at(span.start..span.start + 4).field("QuantInfo.version");
-        return Err(Box::new(finding.expected(1).found(version)));
+        return Err(Stop::from(finding.expected(1).found(version)));
     }
     if u64::from(count) * RECORD + HEADER != span.end - span.start {
         let finding = QUANT_INFO.at(span.start + 4..span.start + 8).field("QuantInfo.record_count");
         let expected = format!("{} records", (span.end - span.start - HEADER) / RECORD);
-        return Err(Box::new(finding.expected(expected).found(count)));
+        return Err(Stop::from(finding.expected(expected).found(count)));
     }
     let mut records = HashMap::new();
     for _ in 0..count {
@@ -59,14 +60,14 @@ fn read_record(
     c: &mut Cursor,
     kinds: &[(Kind, &str)],
     findings: &mut Findings,
-) -> Result<Option<Record>, Box<Finding>> {
+) -> Result<Option<Record>, Stop> {
     let at = c.position();
     let tensor = c.u32("record.tensor_index")?;
     let (method, domain) = (c.u8("record.method")?, c.u8("record.domain")?);
     let sizes = (c.u16("record.block_size")?, c.u16("record.super_size")?);
-    let reserved = c.take(6, "record.reserved")?;
+    let is_clean = *c.take(6, "record.reserved")? == [0; 6];
     let clips = [c.u32("record.min_clip")?, c.u32("record.max_clip")?].map(f32::from_bits);
-    if reserved != [0; 6] {
+    if !is_clean {
         findings.push(RESERVED.at(at + 10..at + 16).field("record.reserved").expected("zeros"));
     }
     let known = usize::try_from(tensor).ok().and_then(|i| kinds.get(i));

@@ -12,7 +12,7 @@ use crate::model::{
     Tensor, Value,
 };
 use crate::source::{Source, View};
-use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel};
+use crate::wire::{Cursor, Findings, Regions, Span, What, numel};
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,9 +20,8 @@ use weighbridge_codec::DType;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
     let source = &input.source;
-    let file = source.bytes();
-    let header = Header::parse(file, findings)?;
-    let sections = read_directory(file, &header)?;
+    let header = Header::parse(source, findings)?;
+    let sections = read_directory(source, &header)?;
     let span_of = |kind: u32| sections.iter().find(|s| s.kind == kind).map(|s| s.span.clone());
     let mut regions = Regions::default();
     regions.add(0..header.size.into(), What::Structure("header"));
@@ -43,12 +42,12 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         container.notes.push(Note::new(NoteKind::LeftOut, text));
     }
     if let Some(span) = span_of(layout::TENSOR_INDEX) {
-        let entries = index::read(file, span, findings)?;
+        let entries = index::read(source, span, findings)?;
         let data = span_of(layout::TENSOR_DATA).unwrap_or(0..0);
         let records = match span_of(layout::QUANT_INFO) {
             Some(span) => {
                 let kinds: Vec<_> = entries.iter().map(|e| (e.kind, e.name.as_str())).collect();
-                quant_info::read(file, span, &kinds, findings)?
+                quant_info::read(source, span, &kinds, findings)?
             }
             None => Default::default(),
         };
@@ -77,15 +76,15 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     }
     container.regions = regions;
     if let Some(span) = span_of(layout::MODEL_INFO) {
-        carry::from_model_info(model_info::read(source, span, findings)?, &mut container);
+        carry::from_model_info(model_info::read(source, span, findings)?, &mut container)?;
     }
     read_files(source, &sections, &mut container, findings)?;
     Ok(container)
 }
 
-fn read_directory(file: &[u8], header: &Header) -> Result<Vec<Section>, Box<Finding>> {
-    let size = file.len() as u64;
-    let mut c = Cursor::new(file, header.directory.clone(), CUT_SHORT);
+fn read_directory(source: &Source, header: &Header) -> Result<Vec<Section>, Stop> {
+    let size = source.len();
+    let mut c = Cursor::new(source, header.directory.clone(), CUT_SHORT);
     let mut list: Vec<Section> = Vec::new();
     let mut seen = HashSet::new();
     while c.remaining() > 0 {
@@ -99,16 +98,16 @@ fn read_directory(file: &[u8], header: &Header) -> Result<Vec<Section>, Box<Find
             let finding = SECTION.at(at + 8..at + 24).field(field);
             let expected = format!("a multiple of 8, within {:#x}..{size:#x}", header.size);
             let found = format!("{length} bytes at {offset:#x}");
-            return Err(Box::new(
+            return Err(Stop::from(
                 finding.expected(expected).found(found).hint("the file may be cut short"),
             ));
         };
         if !seen.insert(kind) {
-            return Err(Box::new(SECTION_TWICE.at(at..at + 4).field(field)));
+            return Err(Stop::from(SECTION_TWICE.at(at..at + 4).field(field)));
         }
         if version != 1 && (1..=layout::TENSOR_DATA).contains(&kind) {
             let finding = SECTION_VERSION.at(at + 4..at + 8).field(field);
-            return Err(Box::new(finding.expected(1).found(version)));
+            return Err(Stop::from(finding.expected(1).found(version)));
         }
         list.push(Section { kind, version, span: offset..end });
     }
@@ -118,7 +117,7 @@ fn read_directory(file: &[u8], header: &Header) -> Result<Vec<Section>, Box<Find
     spans.sort_by_key(|(span, _)| span.start);
     if let Some(pair) = spans.windows(2).find(|w| w[0].0.end > w[1].0.start) {
         let finding = SECTION_OVERLAP.at(pair[1].0.start..pair[0].0.end);
-        return Err(Box::new(finding.field(format!("{} and {}", pair[0].1, pair[1].1))));
+        return Err(Stop::from(finding.field(format!("{} and {}", pair[0].1, pair[1].1))));
     }
     Ok(list)
 }
@@ -147,23 +146,23 @@ fn read_files(
     sections: &[Section],
     container: &mut Container,
     findings: &mut Findings,
-) -> Result<(), Box<Finding>> {
+) -> Result<(), Stop> {
     let mut names: HashSet<_> = container.attachments.iter().map(|a| a.name.clone()).collect();
     for s in sections.iter().filter(|s| !(1..=layout::TENSOR_DATA).contains(&s.kind)) {
         let known = layout::RESOURCES.iter().find(|(kind, _)| *kind == s.kind);
         let name = known.map_or_else(|| carry::unknown_section(s.kind), |(_, n)| (*n).to_owned());
         if !names.insert(name.clone()) {
-            return Err(Box::new(KEY_TWICE.at(s.span.clone()).field(format!("file {name:?}"))));
+            return Err(Stop::from(KEY_TWICE.at(s.span.clone()).field(format!("file {name:?}"))));
         }
         let data = source.view(s.span.clone()).ok_or_else(|| SECTION.at(s.span.clone()))?;
         container.attachments.push(Attachment { name, data, described: false });
     }
-    let (description, problem) = hf::describe_files(&container.attachments);
+    let (description, problem) = hf::describe_files(&container.attachments)?;
     if let Some(problem) = problem {
         let finding = RESOURCE.at(0..0).field(problem);
         findings.push(finding.hint("what the files say about the model is not used"));
     }
-    if carry::take_config_facts(container) {
+    if carry::take_config_facts(container)? {
         container.dialect.insert("config_facts".into(), true.into());
     }
     // The settings in their usual order, so that other formats get them as from the files
@@ -254,7 +253,7 @@ impl Payloads<'_> {
                 self.check_size(entry, layout.map(|l| l.size), &field)?;
                 let front = layout.map_or(0, |l| l.codes);
                 let scales = self.view(entry.data..entry.data + front)?;
-                (Encoding::Blockwise(Arc::new(Blockwise { method, scales })), front)
+                (Encoding::Blockwise(Arc::new(Blockwise::new(method, scales))), front)
             }
         };
         let mut dialect = Dialect::new();
@@ -312,9 +311,8 @@ impl Payloads<'_> {
         };
         let front = layout::PAYLOAD_ALIGNMENT * if asymmetric { 2 } else { 1 };
         self.check_size(entry, with(front), field)?;
-        let mut c =
-            Cursor::new(self.source.bytes(), entry.data..entry.data + entry.size, CUT_SHORT);
-        let mut word = |rest: u64| -> Result<(f32, bool), Box<Finding>> {
+        let mut c = Cursor::new(self.source, entry.data..entry.data + entry.size, CUT_SHORT);
+        let mut word = |rest: u64| -> Result<(f32, bool), Stop> {
             let bits = c.u32("scale")?;
             Ok((f32::from_bits(bits), c.take(rest, "padding")?.iter().all(|&b| b == 0)))
         };
@@ -342,13 +340,13 @@ impl Payloads<'_> {
         entry: &Entry,
         expected: Option<u64>,
         field: &dyn Fn() -> String,
-    ) -> Result<(), Box<Finding>> {
+    ) -> Result<(), Stop> {
         if expected == Some(entry.size) {
             return Ok(());
         }
         let expected =
             expected.map_or("a size that is possible".to_owned(), |n| format!("{n} bytes"));
-        Err(Box::new(
+        Err(Stop::from(
             PAYLOAD_SIZE
                 .at(entry.data..entry.data + entry.size)
                 .field(field())
@@ -358,7 +356,7 @@ impl Payloads<'_> {
         ))
     }
 
-    fn view(&self, span: Span) -> Result<View, Box<Finding>> {
-        self.source.view(span.clone()).ok_or_else(|| Box::new(CUT_SHORT.at(span)))
+    fn view(&self, span: Span) -> Result<View, Stop> {
+        self.source.view(span.clone()).ok_or_else(|| CUT_SHORT.at(span).into())
     }
 }

@@ -1,8 +1,14 @@
 //! The numbered rules, and the checks that need the data.
 
-use super::super::values::{check_finite, check_padding, map_all};
+use super::super::values::try_map_all;
+use super::super::values::{check_finite, check_padding};
 use super::{carry, quant_info, write};
-use crate::model::{Container, Encoding, Piece, Scaled, Scaling, Tensor};
+use crate::Error;
+use crate::model::Blockwise;
+use crate::model::{Container, Encoding, Scaled, Scaling, Tensor};
+use crate::plan::Piece;
+use crate::source::Source;
+use crate::source::View;
 use crate::wire::{Finding, Findings, to_len};
 use crate::{Input, Options, rules};
 use std::collections::HashSet;
@@ -55,9 +61,12 @@ rules! {
     ORDER "MCF-43" Warning "parts are not in their usual places";
 }
 
-pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
-    let file = input.source.bytes();
-    check_padding(container, file, PADDING, findings);
+pub(super) fn check(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    check_padding(container, &input.source, PADDING, findings)?;
     // Many names for the same payload are no more work than one.
     let mut seen = HashSet::new();
     let mut fresh = |t: &&Tensor| {
@@ -65,51 +74,54 @@ pub(super) fn check(container: &Container, input: &Input, findings: &mut Finding
         seen.insert((place, t.encoding.name(), t.shape.clone()))
     };
     let tensors: Vec<_> = container.tensors.iter().filter(|t| fresh(t)).collect();
-    let bytes = tensors.iter().filter_map(|t| t.view().map(|v| v.len() as u64)).sum();
-    for found in map_all(tensors, bytes, check_codes) {
+    let bytes = tensors.iter().filter_map(|t| t.view().map(View::len)).sum();
+    for found in try_map_all(tensors, bytes, |_, tensor| check_codes(tensor))? {
         found.into_iter().for_each(|f| findings.push(f));
     }
-    check_finite(container, NOT_FINITE, findings);
+    check_finite(container, NOT_FINITE, findings)?;
     for a in &container.attachments {
-        if !carry::is_section(&a.name) && !crate::source::is_inside(&a.name) {
+        if !carry::is_section(&a.name) && !crate::source::is_plain_name(&a.name) {
             let finding = PATH.at(a.data.span()).field(format!("file {:?}", a.name));
             findings.push(finding.expected("a relative path without .."));
         }
     }
-    check_places(container, file, findings);
+    check_places(container, &input.source, findings)
 }
 
 /// The first bad scale, share and code of each kind in a tensor.
-fn check_codes(tensor: &Tensor) -> Vec<Finding> {
+fn check_codes(tensor: &Tensor) -> Result<Vec<Finding>, Error> {
     match (&tensor.encoding, tensor.view()) {
         (Encoding::Scaled(scaled), Some(codes)) => check_per_tensor(tensor, scaled, codes),
-        (Encoding::Blockwise(_), Some(_)) => check_blocks(tensor),
-        _ => Vec::new(),
+        (Encoding::Blockwise(blockwise), Some(codes)) => check_blocks(tensor, blockwise, codes),
+        _ => Ok(Vec::new()),
     }
 }
 
-fn check_per_tensor(tensor: &Tensor, scaled: &Scaled, codes: &crate::View) -> Vec<Finding> {
+fn check_per_tensor(tensor: &Tensor, scaled: &Scaled, codes: &View) -> Result<Vec<Finding>, Error> {
     let field = || format!("tensor {:?}", tensor.name);
     let mut found = Vec::new();
     let span = codes.span();
     let is_symmetric = matches!(&scaled.scaling, Scaling::Affine { zero_points: None, .. });
-    if let Some(i) = quant_info::first_most_negative(scaled.codes, codes).filter(|_| is_symmetric) {
-        let at = span.start + i as u64;
+    let first = |block: &[u8]| quant_info::first_most_negative(scaled.codes, block);
+    if is_symmetric && let Some((i, _)) = codes.find(first)? {
+        let at = span.start + i;
         found.push(MOST_NEGATIVE.at(at..at + 1).field(field()));
     }
     let unused = tensor.count() % 2 == 1 && scaled.codes == DType::I4;
-    if unused && codes.last().is_some_and(|b| b >> 4 != 0) {
+    if unused && codes.last()?.is_some_and(|b| b >> 4 != 0) {
         found.push(ROW_END.at(span.end - 1..span.end).field(field()).expected("a nibble of 0"));
     }
-    found
+    Ok(found)
 }
 
-fn check_blocks(tensor: &Tensor) -> Vec<Finding> {
-    let (Encoding::Blockwise(blockwise), Some(codes)) = (&tensor.encoding, tensor.view()) else {
-        return Vec::new();
-    };
-    let Some(rows) = blockwise.rows(&tensor.shape, codes) else { return Vec::new() };
-    let layout = rows.layout;
+fn check_blocks(
+    tensor: &Tensor,
+    blockwise: &Blockwise,
+    codes: &View,
+) -> Result<Vec<Finding>, Error> {
+    let layout = Blockwise::layout(blockwise.method, &tensor.shape);
+    let Some(layout) = layout else { return Ok(Vec::new()) };
+    let scales = blockwise.scale_bytes()?;
     let most_negative = -layout.method.largest_code() - 1;
     let (front, data) = (blockwise.scales.span().start, codes.span().start);
     let mut found: [Option<Finding>; 5] = [const { None }; 5];
@@ -122,14 +134,13 @@ fn check_blocks(tensor: &Tensor) -> Vec<Finding> {
         layout.scales_size()..layout.sub_scales,
         layout.sub_scales + layout.shares_size()..layout.codes,
     ] {
-        let bytes = blockwise.scales.get(to_len(gap.start)..to_len(gap.end)).unwrap_or_default();
+        let bytes = scales.get(to_len(gap.start)..to_len(gap.end)).unwrap_or_default();
         if let Some(i) = scan::first_non_zero(bytes) {
             let at = front + gap.start + i as u64;
             note(&mut found[0], &|| PADDING.at(at..at + 1).expected(0).found(bytes[i]));
         }
     }
-    for index in 0..layout.rows {
-        let row = rows.row(index);
+    blockwise.for_each_row(codes, &tensor.shape, |index, row| {
         for block in 0..to_len(layout.blocks_per_row) {
             let place = index * layout.blocks_per_row + block as u64;
             if let Some(&share) = row.sub_scales.get(block).filter(|s| **s > 63) {
@@ -158,38 +169,48 @@ fn check_blocks(tensor: &Tensor) -> Vec<Finding> {
                 note(&mut found[4], &|| ROW_END.at(span.clone()).expected(0).found(code));
             }
         }
-    }
-    found.into_iter().flatten().collect()
+        true
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Whether the same bytes would be written again: without that, going through another format and
 /// back changes the file.
-fn check_places(container: &Container, file: &[u8], findings: &mut Findings) {
-    let Ok(plan) = write::plan(container, &Options::default(), &super::INFO) else { return };
+fn check_places(
+    container: &Container,
+    source: &Source,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let plan = match write::plan(container, &Options::default(), &super::INFO) {
+        Ok(plan) => plan,
+        Err(error @ (Error::Io { .. } | Error::Changed { .. })) => return Err(error),
+        Err(_) => return Ok(()),
+    };
     let pieces = plan.files.iter().flat_map(|f| &f.pieces);
     let mut at = 0;
     for piece in pieces {
         let end = at + piece.len();
-        let there = file.get(to_len(at)..to_len(end));
-        let same = match piece {
-            Piece::Bytes(bytes) => there == Some(bytes),
-            Piece::View(view) => there == Some(&**view),
-            Piece::Zeros(_) => there.is_some_and(|b| scan::first_non_zero(b).is_none()),
+        let there = source.view(at..end);
+        let same = match (piece, &there) {
+            (Piece::Bytes(bytes), Some(there)) => there.load()?[..] == bytes[..],
+            (Piece::View(view), Some(there)) => there.same_bytes(view),
+            (Piece::Zeros(_), Some(there)) => there.find(scan::first_non_zero)?.is_none(),
             // Payloads are where the index says; that is compared above.
-            _ => there.is_some(),
+            (_, there) => there.is_some(),
         };
         if !same {
-            let finding = ORDER.at(at..end.min(file.len() as u64).max(at));
+            let finding = ORDER.at(at..end.min(source.len()).max(at));
             findings.push(
                 finding
                     .expected("what the reference tools write")
                     .hint("readable; converting writes the usual order"),
             );
-            return;
+            return Ok(());
         }
         at = end;
     }
-    if at != file.len() as u64 {
-        findings.push(ORDER.at(at..file.len() as u64).expected("the end of the file"));
+    if at != source.len() {
+        findings.push(ORDER.at(at..source.len()).expected("the end of the file"));
     }
+    Ok(())
 }

@@ -6,9 +6,8 @@ use super::layout::{self, Header, section_name};
 use super::payload::{Payload, SameContent, facts, raw_codes};
 use super::quant_info::{self, Record};
 use super::{carry, model_info};
-use crate::model::{
-    Container, Encoding, FilePlan, Piece, Plan, Report, SharedData, Subject, Tensor, fit,
-};
+use crate::model::{Container, Encoding, Subject, Tensor};
+use crate::plan::{FilePlan, Piece, Plan, Report, SharedData, fit};
 use crate::source::View;
 use crate::wire::{align_up, put_u32, put_u64};
 use crate::{Advice, Error, Options};
@@ -40,11 +39,11 @@ pub(super) fn plan(
     // Codes without a scale are bytes whose meaning the file doesn't say.
     let is_unscaled =
         |t: &Tensor| facts(container, t).is_some_and(|facts| facts.contains_key("unscaled"));
-    let raw: Vec<_> =
-        full.tensors.iter().map(|t| if is_unscaled(t) { raw_codes(t) } else { None }).collect();
+    let raw = full.tensors.iter().map(|t| if is_unscaled(t) { raw_codes(t) } else { Ok(None) });
+    let raw = raw.collect::<Result<Vec<_>, Error>>()?;
     for (tensor, raw) in rest.tensors.iter_mut().zip(&raw) {
         if let Some((_, bytes)) = raw {
-            let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len() as u64]);
+            let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len()]);
             let dialect = std::mem::take(&mut tensor.dialect);
             *tensor = Tensor::unchecked(tensor.name.clone(), encoding, shape, bytes.clone());
             tensor.dialect = dialect;
@@ -55,14 +54,14 @@ pub(super) fn plan(
         rest.tensors[a.tensor].name.as_bytes().cmp(rest.tensors[b.tensor].name.as_bytes())
     });
     let mut derived = HashMap::new();
-    let payloads: Vec<_> = placements
+    let payloads = placements
         .iter()
         .map(|p| {
             let (tensor, shape) = (&rest.tensors[p.tensor], full.tensors[p.tensor].shape.clone());
             let unscaled = raw[p.tensor].as_ref().map(|(codes, _)| *codes);
             Payload::new(container, tensor, shape, p, unscaled, &mut derived)
         })
-        .collect();
+        .collect::<Result<Vec<_>, Error>>()?;
     let file = Assembly::new(&full, &payloads, options)?.write()?;
     Ok(Plan::single(file, report))
 }
@@ -97,7 +96,7 @@ impl<'a> Assembly<'a> {
                 records.push((p.kind, Record { tensor, ..record }));
             }
         }
-        let info = carry::model_info(container);
+        let info = carry::model_info(container)?;
         let mut assembly = Assembly {
             container,
             payloads,
@@ -124,8 +123,8 @@ impl<'a> Assembly<'a> {
                 layout::MODEL_INFO => assembly.model_info.size,
                 layout::QUANT_INFO => assembly.quant_info.len() as u64,
                 layout::TENSOR_INDEX => index_size,
-                layout::TENSOR_DATA => assembly.place(at, options).ok_or_else(too_large)?,
-                other => assembly.files.get(&other).map_or(0, |v| v.len() as u64),
+                layout::TENSOR_DATA => assembly.place(at, options)?.ok_or_else(too_large)?,
+                other => assembly.files.get(&other).map_or(0, |v| v.len()),
             };
             assembly.order.push((kind, size));
             at = at.checked_add(size).ok_or_else(too_large)?;
@@ -158,12 +157,12 @@ impl<'a> Assembly<'a> {
     }
 
     /// Places the payloads from `start` on and returns the size of them all.
-    fn place(&mut self, start: u64, options: &Options) -> Option<u64> {
+    fn place(&mut self, start: u64, options: &Options) -> Result<Option<u64>, Error> {
         let (mut shared, mut first) = (SharedData::default(), HashMap::new());
         let mut same = SameContent::new(options.flag("dedup"));
         let mut end = start;
         for p in self.payloads {
-            let content = same.content(p);
+            let content = same.content(p)?;
             // The scales are part of a payload: the same codes with others are another.
             let same_scales = |at: &u64| first.get(at) == Some(&p.encoding);
             let known = shared.offset(p.tensor, p.encoding).filter(same_scales);
@@ -173,8 +172,11 @@ impl<'a> Assembly<'a> {
             let at = match known {
                 Some(at) => at,
                 None => {
-                    let at = align_up(end, layout::PAYLOAD_ALIGNMENT)?;
-                    end = at.checked_add(p.front_len())?.checked_add(p.bytes)?;
+                    let at = align_up(end, layout::PAYLOAD_ALIGNMENT);
+                    let size = p.front_len().checked_add(p.bytes);
+                    let place = at.zip(size).and_then(|(at, n)| Some((at, at.checked_add(n)?)));
+                    let Some((at, behind)) = place else { return Ok(None) };
+                    end = behind;
                     shared.place(p.tensor, p.encoding, at);
                     first.insert(at, p.encoding);
                     same.add(p, content, at);
@@ -183,7 +185,7 @@ impl<'a> Assembly<'a> {
             };
             self.entries.push(p.entry(at));
         }
-        Some(end - start)
+        Ok(Some(end - start))
     }
 
     fn write(&self) -> Result<FilePlan, Error> {

@@ -11,7 +11,7 @@ mod write;
 
 use super::values::check_finite;
 use super::{Format, FormatInfo};
-use crate::model::Holds;
+use crate::plan::Holds;
 
 const INFO: FormatInfo = FormatInfo {
     summary: "one array of numbers, as numpy.save writes it",

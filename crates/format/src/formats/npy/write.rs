@@ -2,7 +2,8 @@
 
 use super::super::FormatInfo;
 use super::header;
-use crate::model::{Container, FilePlan, Piece, Plan, Report, RowLayout, fit};
+use crate::model::Container;
+use crate::plan::{FilePlan, Piece, Plan, Report, RowLayout, fit};
 use crate::{Error, Options};
 use weighbridge_codec::DType;
 

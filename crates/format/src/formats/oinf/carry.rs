@@ -11,7 +11,7 @@
 
 use super::layout::is_plain;
 use crate::model::{Array, Attachment, Container, Records, Value, Vocabulary};
-use crate::source::View;
+use crate::source::Bytes;
 use crate::{Advice, Error};
 use weighbridge_codec::DType;
 
@@ -23,10 +23,10 @@ const ATTACHMENT: &str = "attachment.";
 
 fn bytes_value(bytes: Vec<u8>) -> Value {
     let shape = vec![bytes.len() as u64];
-    Value::Array(Array { dtype: DType::U8, shape, data: View::owned(bytes) })
+    Value::Array(Array { dtype: DType::U8, shape, data: Bytes::owned(bytes) })
 }
 
-fn as_bytes(value: &Value) -> Option<&View> {
+fn as_bytes(value: &Value) -> Option<&Bytes> {
     match value {
         Value::Array(a) if a.dtype == DType::U8 && a.shape.len() == 1 => Some(&a.data),
         _ => None,
@@ -52,14 +52,17 @@ pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, 
         }
         let shape = vec![v.len() as u64];
         entries.push((BYTES.to_owned(), bytes_value(bytes)));
-        let ends = Array { dtype: DType::U64, shape, data: View::owned(ends) };
+        let ends = Array { dtype: DType::U64, shape, data: Bytes::owned(ends) };
         entries.push((ENDS.to_owned(), Value::Array(ends)));
         for (name, id) in &v.special {
             entries.push((format!("{SPECIAL}{name}"), Value::Number(DType::U32, (*id).into())));
         }
     }
     for a in &container.attachments {
-        entries.push((format!("{ATTACHMENT}{}", escape(&a.name)), bytes_value(a.data.to_vec())));
+        entries.push((
+            format!("{ATTACHMENT}{}", escape(&a.name)),
+            bytes_value(a.data.load()?.to_vec()),
+        ));
     }
     if let Some(records) = &container.records {
         entries.push((RECORDS.to_owned(), bytes_value(records.to_document().into_owned())));
@@ -91,7 +94,11 @@ pub(super) fn from_entries(container: &mut Container) {
         } else if let (Some(name), Some(view)) = (key.strip_prefix(ATTACHMENT), bytes)
             && let Some(name) = unescape(name)
         {
-            container.attachments.push(Attachment { name, data: view.clone(), described: false });
+            container.attachments.push(Attachment {
+                name,
+                data: view.clone().into(),
+                described: false,
+            });
         } else if let (Some(base), Some(view)) = (key.strip_suffix(".utf8"), bytes)
             && let Ok(text) = std::str::from_utf8(view)
             && is_plain(base)

@@ -1,7 +1,8 @@
 //! The raw records: header, strings, value types.
 
 use super::rules::{CUT_SHORT, PADDING, STRING};
-use crate::wire::{Cursor, Finding, Findings, Rule, align_up, put_u32, put_u64};
+use crate::source::Source;
+use crate::wire::{Cursor, Findings, Rule, Stop, align_up, put_u32, put_u64};
 use weighbridge_codec::DType;
 
 pub(super) const MAGIC: [u8; 5] = *b"OINF\0";
@@ -78,12 +79,12 @@ pub(super) struct Header {
 }
 
 impl Header {
-    pub(super) fn parse(file: &[u8]) -> Result<Header, Box<Finding>> {
-        let mut c = Cursor::new(file, 0..HEADER, CUT_SHORT);
+    pub(super) fn parse(source: &Source) -> Result<Header, Stop> {
+        let mut c = Cursor::new(source, 0..HEADER, CUT_SHORT);
         let magic = c.take(5, "header.magic")?;
         if magic != MAGIC {
             let finding = CUT_SHORT.at(0..5).field("header.magic").message("the magic is missing");
-            return Err(Box::new(finding.expected("\"OINF\\0\"").found(format!("{magic:02x?}"))));
+            return Err(Stop::from(finding.expected("\"OINF\\0\"").found(format!("{magic:02x?}"))));
         }
         let header = Header {
             version: c.u32("header.version")?,
@@ -129,22 +130,23 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 /// A string: length, bytes, and padding that counts from the string's own start.
-pub(super) fn read_string<'a>(
-    c: &mut Cursor<'a>,
+pub(super) fn read_string(
+    c: &mut Cursor,
     field: &str,
     findings: &mut Findings,
-) -> Result<&'a str, Box<Finding>> {
+) -> Result<String, Stop> {
     let start = c.position();
     let length = c.u32(field)?;
+    let used = 4 + u64::from(length);
     let raw = c.take(length.into(), field)?;
     let text = std::str::from_utf8(raw).ok().filter(|t| is_plain(t)).ok_or_else(|| {
         STRING
-            .at(start..c.position())
+            .at(start..start + used)
             .field(field)
             .expected("one or more of A-Z a-z 0-9 . _ -")
             .found(format!("{:?}", String::from_utf8_lossy(raw)))
     })?;
-    let used = 4 + u64::from(length);
+    let text = text.to_owned();
     let padding = used.next_multiple_of(ALIGNMENT) - used;
     zeros(c, padding, field, PADDING, findings)?;
     Ok(text)
@@ -157,7 +159,7 @@ pub(super) fn zeros(
     field: &str,
     rule: Rule,
     findings: &mut Findings,
-) -> Result<(), Box<Finding>> {
+) -> Result<(), Stop> {
     let start = c.position();
     let raw = c.take(count, field)?;
     if raw.iter().any(|&b| b != 0) {

@@ -12,7 +12,8 @@ mod write;
 
 use super::{Format, FormatInfo};
 use crate::OptionSpec;
-use crate::model::{Holds, Keeps, Scaling};
+use crate::model::Scaling;
+use crate::plan::{Holds, Keeps};
 
 const INFO: FormatInfo = FormatInfo {
     summary: "size variables, typed metadata and tensors of 22 types, packed and scaled ones too",

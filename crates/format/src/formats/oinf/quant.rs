@@ -3,7 +3,8 @@
 use super::layout::{pad, zeros};
 use super::rules::{PADDING, QUANT, SCALE, SCHEME};
 use crate::model::{Scaled, Scaling};
-use crate::wire::{Cursor, Finding, Findings, Span, put_u32, put_u64};
+use crate::source::Source;
+use crate::wire::{Cursor, Findings, Span, Stop, put_u32, put_u64};
 use weighbridge_codec::DType;
 
 const SYMMETRIC: u32 = 1;
@@ -14,21 +15,21 @@ const PER_CHANNEL: u32 = 2;
 
 /// Parses a payload that must fill `span` exactly.
 pub(super) fn read(
-    file: &[u8],
+    source: &Source,
     span: Span,
     codes: DType,
     shape: &[u64],
     field: &str,
     findings: &mut Findings,
-) -> Result<Scaled, Box<Finding>> {
-    let mut c = Cursor::new(file, span.clone(), QUANT);
+) -> Result<Scaled, Stop> {
+    let mut c = Cursor::new(source, span.clone(), QUANT);
     let [scheme, scale_mode, zero_mode, reserved] =
         [c.u32(field)?, c.u32(field)?, c.u32(field)?, c.u32(field)?];
     let [scale_axis, scale_count, zero_axis, zero_count] =
         [c.u64(field)?, c.u64(field)?, c.u64(field)?, c.u64(field)?];
     let bad = |at: u64, expected: &str, found: String| {
         let at = span.start + at;
-        Box::new(QUANT.at(at..at + 8).field(field).expected(expected).found(found).hint(
+        Stop::from(QUANT.at(at..at + 8).field(field).expected(expected).found(found).hint(
             "a known version 2 writer puts all data before all scales and so misplaces them \
              whenever another tensor follows a quantized one",
         ))
@@ -69,11 +70,11 @@ pub(super) fn read(
     if !has_zero && scheme == ASYMMETRIC {
         findings.push(SCHEME.at(span.start..span.start + 4).field(field));
     }
-    let scales = c.take(scale_count.saturating_mul(4), field)?;
-    let zeros_raw = if has_zero { c.take(zero_count.saturating_mul(4), field)? } else { &[] };
-    let word = |b: &[u8]| [b[0], b[1], b[2], b[3]];
-    let scales: Vec<_> = scales.chunks_exact(4).map(|b| f32::from_le_bytes(word(b))).collect();
-    let points: Vec<_> = zeros_raw.chunks_exact(4).map(|b| i32::from_le_bytes(word(b))).collect();
+    let words = c.take(scale_count.saturating_mul(4), field)?.as_chunks().0;
+    let scales: Vec<_> = words.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    let zero_bytes = if has_zero { zero_count.saturating_mul(4) } else { 0 };
+    let words = c.take(zero_bytes, field)?.as_chunks().0;
+    let points: Vec<_> = words.iter().map(|b| i32::from_le_bytes(*b)).collect();
     let used = c.position() - span.start;
     let padding = used.next_multiple_of(8) - used;
     zeros(&mut c, padding, field, PADDING, findings)?;
@@ -86,7 +87,7 @@ pub(super) fn read(
     }
     if !codes.is_integer() {
         let finding = QUANT.at(span).field(field).expected("scales on a tensor of integers");
-        return Err(Box::new(finding.found(codes)));
+        return Err(Stop::from(finding.found(codes)));
     }
     if let Some(bad) = scales.iter().position(|s| !s.is_finite() || *s == 0.0) {
         let at = span.start + 48 + 4 * bad as u64;

@@ -7,22 +7,21 @@ use super::{carry, quant, values};
 use crate::Input;
 use crate::model::{Arrangement, Container, Data, Encoding, Tensor, Value};
 use crate::source::Source;
-use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel, to_len};
+use crate::wire::{Cursor, Findings, Regions, Span, What, numel, to_len};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
     let source = &input.source;
-    let file = source.bytes();
-    let h = Header::parse(file)?;
-    check_header(file, &h, findings)?;
+    let h = Header::parse(source)?;
+    check_header(source, &h, findings)?;
     let mut regions = Regions::default();
     regions.add(0..layout::HEADER, What::Structure("header"));
-    let sizevars = read_sizevars(file, &h, &mut regions, findings)?;
+    let sizevars = read_sizevars(source, &h, &mut regions, findings)?;
     let metadata = read_metadata(source, &h, &mut regions, findings)?;
     let tensors = read_tensors(source, &h, &mut regions, findings)?;
-    if let Some((a, b)) = regions.finish(file.len() as u64, layout::ALIGNMENT) {
+    if let Some((a, b)) = regions.finish(source.len(), layout::ALIGNMENT) {
         let name = |what: What| match what {
             What::Tensor(i) => format!("tensor {:?}", tensors[i].name),
             What::Scales(i) => format!("scales of {:?}", tensors[i].name),
@@ -50,7 +49,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         format: "oinf",
         layout: format!("version {}", h.version),
         dialect,
-        size: file.len() as u64,
+        size: source.len(),
         metadata,
         sizevars,
         tensors,
@@ -63,8 +62,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     Ok(container)
 }
 
-fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), Stop> {
-    let size = file.len() as u64;
+fn check_header(source: &Source, h: &Header, findings: &mut Findings) -> Result<(), Stop> {
+    let size = source.len();
     if h.version != 1 && h.version != 2 {
         return Err(VERSION
             .at(5..9)
@@ -87,7 +86,7 @@ fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), 
         let finding = SIZE.at(61..69).field("header.file_size").expected(h.file_size);
         findings.push(finding.found(size).hint(hint));
     }
-    if file[69..72] != [0; 3] {
+    if *source.bytes(69..72)? != [0; 3] {
         findings.push(PADDING.at(69..72).field("header padding").expected("zeros"));
     }
     let offsets = [
@@ -114,18 +113,18 @@ fn check_header(file: &[u8], h: &Header, findings: &mut Findings) -> Result<(), 
 
 /// A cursor over a table, whose number of entries of at least `smallest` bytes must be possible.
 fn table<'a>(
-    file: &'a [u8],
+    source: &'a Source,
     span: Span,
     count: u32,
     smallest: u64,
     field: &str,
-) -> Result<Cursor<'a>, Box<Finding>> {
+) -> Result<Cursor<'a>, Stop> {
     let room = span.end - span.start;
     if u64::from(count) * smallest > room {
         let expected = format!("at most {} entries in {room} bytes", room / smallest);
-        return Err(Box::new(COUNT.at(span).field(field).expected(expected).found(count)));
+        return Err(Stop::from(COUNT.at(span).field(field).expected(expected).found(count)));
     }
-    Ok(Cursor::new(file, span, CUT_SHORT))
+    Ok(Cursor::new(source, span, CUT_SHORT))
 }
 
 fn duplicate(start: u64, end: u64, name: &str) -> Stop {
@@ -133,20 +132,20 @@ fn duplicate(start: u64, end: u64, name: &str) -> Stop {
 }
 
 fn read_sizevars(
-    file: &[u8],
+    source: &Source,
     h: &Header,
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<Vec<(String, u64)>, Stop> {
-    let mut c = table(file, h.sizevars..h.metadata, h.n_sizevars, 16, "header.n_sizevars")?;
+    let mut c = table(source, h.sizevars..h.metadata, h.n_sizevars, 16, "header.n_sizevars")?;
     let (mut list, mut names) = (Vec::new(), HashSet::new());
     for _ in 0..h.n_sizevars {
         let start = c.position();
         let name = read_string(&mut c, "size variable", findings)?;
-        if !names.insert(name) {
-            return Err(duplicate(start, c.position(), name));
+        if !names.insert(name.clone()) {
+            return Err(duplicate(start, c.position(), &name));
         }
-        list.push((name.to_owned(), c.u64("size variable")?));
+        list.push((name, c.u64("size variable")?));
     }
     regions.add(h.sizevars..c.position(), What::Structure("size variables"));
     Ok(list)
@@ -154,22 +153,22 @@ fn read_sizevars(
 
 /// A blob in the data section.
 fn blob(
-    file: &[u8],
+    source: &Source,
     h: &Header,
     at: u64,
     offset: u64,
     size: u64,
     field: &str,
-) -> Result<Span, Box<Finding>> {
-    let end = offset.checked_add(size).filter(|&e| e <= file.len() as u64);
+) -> Result<Span, Stop> {
+    let end = offset.checked_add(size).filter(|&e| e <= source.len());
     match end {
         Some(end) if offset >= h.data && offset.is_multiple_of(layout::ALIGNMENT) => {
             Ok(offset..end)
         }
-        _ => Err(Box::new(
+        _ => Err(Stop::from(
             BLOB.at(at..at + 16)
                 .field(field)
-                .expected(format!("a multiple of 8, within {:#x}..{:#x}", h.data, file.len()))
+                .expected(format!("a multiple of 8, within {:#x}..{:#x}", h.data, source.len()))
                 .found(format!("{size} bytes at {offset:#x}"))
                 .hint("the file may be cut short"),
         )),
@@ -182,15 +181,14 @@ fn read_metadata(
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<Vec<(String, Value)>, Stop> {
-    let file = source.bytes();
-    let mut c = table(file, h.metadata..h.tensors, h.n_metadata, 32, "header.n_metadata")?;
+    let mut c = table(source, h.metadata..h.tensors, h.n_metadata, 32, "header.n_metadata")?;
     let (mut list, mut names) = (Vec::new(), HashSet::new());
     for i in 0..to_len(h.n_metadata.into()) {
         let start = c.position();
         let key = read_string(&mut c, "metadata key", findings)?;
         let field = format!("metadata {key:?}");
-        if !names.insert(key) {
-            return Err(duplicate(start, c.position(), key));
+        if !names.insert(key.clone()) {
+            return Err(duplicate(start, c.position(), &key));
         }
         let at = c.position();
         let (tag, flags) = (c.u32(&field)?, c.u32(&field)?);
@@ -200,10 +198,10 @@ fn read_metadata(
                 RESERVED.at(at + 4..at + 8).field(&field).expected("value_flags of 0").found(flags),
             );
         }
-        let span = blob(file, h, at + 8, offset, size, &field)?;
+        let span = blob(source, h, at + 8, offset, size, &field)?;
         let value = values::read(source, tag, span.clone(), &field, findings)?;
         regions.add(span, What::Metadata(i));
-        list.push((key.to_owned(), value));
+        list.push((key, value));
     }
     regions.add(h.metadata..c.position(), What::Structure("metadata"));
     Ok(list)
@@ -215,16 +213,15 @@ fn read_tensors(
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<Vec<Tensor>, Stop> {
-    let file = source.bytes();
     let smallest = if h.version == 1 { 36 } else { 52 };
-    let mut c = table(file, h.tensors..h.data, h.n_tensors, smallest, "header.n_tensors")?;
+    let mut c = table(source, h.tensors..h.data, h.n_tensors, smallest, "header.n_tensors")?;
     let (mut list, mut names) = (Vec::new(), HashSet::new());
     for i in 0..to_len(h.n_tensors.into()) {
         let start = c.position();
         let name = read_string(&mut c, "tensor name", findings)?;
         let field = format!("tensor {name:?}");
-        if !names.insert(name) {
-            return Err(duplicate(start, c.position(), name));
+        if !names.insert(name.clone()) {
+            return Err(duplicate(start, c.position(), &name));
         }
         let at = c.position();
         let (tag, rank, flags) = (c.u32(&field)?, c.u32(&field)?, c.u32(&field)?);
@@ -274,14 +271,14 @@ fn read_tensors(
             if size != bytes {
                 return Err(wrong_size().into());
             }
-            let span = blob(file, h, at, offset, size, &field)?;
+            let span = blob(source, h, at, offset, size, &field)?;
             regions.add(span.clone(), What::Tensor(i));
             let view = source.view(span.clone()).ok_or_else(|| BLOB.at(span))?;
             Data::Stored(view, Arrangement::default())
         };
         let encoding = if flags & HAS_QUANT != 0 && h.version == 2 {
-            let span = blob(file, h, at + 16, quant_offset, quant_size, &field)?;
-            let scaled = quant::read(file, span.clone(), dtype, &shape, &field, findings)?;
+            let span = blob(source, h, at + 16, quant_offset, quant_size, &field)?;
+            let scaled = quant::read(source, span.clone(), dtype, &shape, &field, findings)?;
             regions.add(span, What::Scales(i));
             Encoding::Scaled(Arc::new(scaled))
         } else {

@@ -2,11 +2,13 @@
 
 use super::super::values::{check_finite, check_padding};
 use super::layout::{self, Header};
+use crate::Error;
 use crate::model::{Container, Tensor};
+use crate::source::Source;
 use crate::wire::{Findings, Span, What, to_len};
 use crate::{Input, rules};
 use std::collections::HashMap;
-use weighbridge_codec::{DType, element};
+use weighbridge_codec::DType;
 
 rules! {
     CUT_SHORT "OINF-01" Error "the file ends too early";
@@ -34,32 +36,39 @@ rules! {
     SCALE "OINF-23" Warning "a scale is zero or not a finite number";
 }
 
-pub(super) fn check(container: &Container, input: &Input, findings: &mut Findings) {
-    let file = input.source.bytes();
-    check_padding(container, file, PADDING, findings);
-    container.tensors.iter().for_each(|t| check_values(t, findings));
-    check_finite(container, NOT_FINITE, findings);
-    check_order(container, file, findings);
+pub(super) fn check(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    check_padding(container, &input.source, PADDING, findings)?;
+    for tensor in &container.tensors {
+        check_values(tensor, findings)?;
+    }
+    check_finite(container, NOT_FINITE, findings)?;
+    check_order(container, &input.source, findings);
+    Ok(())
 }
 
-fn check_values(tensor: &Tensor, findings: &mut Findings) {
-    let Some(view) = tensor.view() else { return };
-    let (dtype, count) = (tensor.encoding.stored(), to_len(tensor.count()));
+fn check_values(tensor: &Tensor, findings: &mut Findings) -> Result<(), Error> {
+    let Some(view) = tensor.view() else { return Ok(()) };
+    let dtype = tensor.encoding.stored();
     let span = view.span();
     let field = || format!("tensor {:?}", tensor.name);
     match dtype {
         DType::Bool => {
-            if let Some(i) = view.iter().position(|&b| b > 1) {
-                let at = span.start + i as u64;
-                findings
-                    .push(BOOLEAN.at(at..at + 1).field(field()).expected("0 or 1").found(view[i]));
+            if let Some((i, byte)) = view.find(|block| block.iter().position(|&b| b > 1))? {
+                let at = span.start + i;
+                findings.push(BOOLEAN.at(at..at + 1).field(field()).expected("0 or 1").found(byte));
             }
         }
         DType::T2 => {
             // The fourth code, -2, has no meaning.
-            let bad = (0..count).find(|&i| element::read(DType::I2, view, i).to_i128() == Some(-2));
-            if let Some(i) = bad {
-                let at = span.start + i as u64 / 4;
+            let of_byte = |byte: u8| (0..4).find(|i| byte >> (2 * i) & 3 == 2);
+            let bad = view.find(|block| block.iter().position(|&b| of_byte(b).is_some()))?;
+            let index = bad.and_then(|(i, byte)| Some(4 * i + of_byte(byte)?));
+            if let Some(i) = index.filter(|i| *i < tensor.count()) {
+                let at = span.start + i / 4;
                 findings
                     .push(TERNARY.at(at..at + 1).field(field()).found(format!("-2 at index {i}")));
             }
@@ -70,18 +79,19 @@ fn check_values(tensor: &Tensor, findings: &mut Findings) {
     let used = tensor.count().wrapping_mul(dtype.bits()) % 8;
     if dtype.is_packed()
         && used != 0
-        && let Some(&last) = view.last()
+        && let Some(last) = view.last()?
         && last >> used != 0
     {
         findings
             .push(PADDING.at(span.end - 1..span.end).field(field()).expected("unused bits of 0"));
     }
+    Ok(())
 }
 
 /// Tables and blobs where the reference writer puts them: without that the same bytes can't be
 /// written again.
-fn check_order(container: &Container, file: &[u8], findings: &mut Findings) {
-    let Ok(header) = Header::parse(file) else { return };
+fn check_order(container: &Container, source: &Source, findings: &mut Findings) {
+    let Ok(header) = Header::parse(source) else { return };
     let mut out_of_place = container.regions.of(What::Unknown).next();
     let mut next = 0;
     let mut seen: HashMap<Span, What> = HashMap::new();

@@ -4,7 +4,7 @@ use super::layout::{self, dtype_of, pad, put_string, read_string, tag_of, zeros}
 use super::rules::{BOOLEAN, PADDING, PAYLOAD, TYPE};
 use crate::model::{Array, Value};
 use crate::source::Source;
-use crate::wire::{Cursor, Finding, Findings, Span, numel, put_u32, put_u64};
+use crate::wire::{Cursor, Findings, Span, Stop, numel, put_u32, put_u64};
 use weighbridge_codec::DType;
 
 /// The payload of a value type, which must fill `span` exactly.
@@ -14,10 +14,10 @@ pub(super) fn read(
     span: Span,
     field: &str,
     findings: &mut Findings,
-) -> Result<Value, Box<Finding>> {
-    let mut c = Cursor::new(source.bytes(), span.clone(), PAYLOAD);
+) -> Result<Value, Stop> {
+    let mut c = Cursor::new(source, span.clone(), PAYLOAD);
     let value = match tag {
-        layout::STRING_TYPE => Value::Text(read_string(&mut c, field, findings)?.to_owned()),
+        layout::STRING_TYPE => Value::Text(read_string(&mut c, field, findings)?),
         layout::BITSET => read_bits(source, &mut c, field, findings)?,
         layout::NDARRAY => read_array(source, &mut c, field, findings)?,
         layout::BOOL => {
@@ -31,7 +31,7 @@ pub(super) fn read(
         tag => {
             let Some(dtype) = dtype_of(tag) else {
                 let finding = TYPE.at(span).field(field).expected("1 to 25").found(tag);
-                return Err(Box::new(finding));
+                return Err(Stop::from(finding));
             };
             let raw = c.take(dtype.bits().div_ceil(8), field)?;
             if dtype.is_packed() && raw[0] >> dtype.bits() != 0 {
@@ -43,7 +43,7 @@ pub(super) fn read(
     if c.remaining() != 0 {
         let expected = format!("{} bytes", c.position() - span.start);
         let found = format!("{} bytes", span.end - span.start);
-        return Err(Box::new(PAYLOAD.at(span).field(field).expected(expected).found(found)));
+        return Err(Stop::from(PAYLOAD.at(span).field(field).expected(expected).found(found)));
     }
     Ok(value)
 }
@@ -53,18 +53,19 @@ fn read_bits(
     c: &mut Cursor,
     field: &str,
     findings: &mut Findings,
-) -> Result<Value, Box<Finding>> {
+) -> Result<Value, Stop> {
     let start = c.position();
     let (count, bytes) = (c.u32(field)?, c.u32(field)?);
     if bytes != count.div_ceil(8) {
         let finding = PAYLOAD.at(start..start + 8).field(field);
-        return Err(Box::new(
+        return Err(Stop::from(
             finding.expected(format!("{} bytes for {count} bits", count.div_ceil(8))).found(bytes),
         ));
     }
     let at = c.position();
-    let raw = c.take(bytes.into(), field)?;
-    if let Some(last) = raw.last()
+    c.skip(bytes.into(), field)?;
+    let bytes = source.bytes(at..c.position())?;
+    if let Some(last) = bytes.last()
         && count % 8 != 0
         && last >> (count % 8) != 0
     {
@@ -72,9 +73,8 @@ fn read_bits(
             PADDING.at(c.position() - 1..c.position()).field(field).expected("unused bits of 0"),
         );
     }
-    let view = source.view(at..c.position()).ok_or_else(|| PAYLOAD.at(at..at))?;
     finish(c, start, field, findings)?;
-    Ok(Value::Bits { count, bytes: view })
+    Ok(Value::Bits { count, bytes })
 }
 
 fn read_array(
@@ -82,7 +82,7 @@ fn read_array(
     c: &mut Cursor,
     field: &str,
     findings: &mut Findings,
-) -> Result<Value, Box<Finding>> {
+) -> Result<Value, Stop> {
     let start = c.position();
     let (tag, rank) = (c.u32(field)?, c.u32(field)?);
     let dtype = dtype_of(tag).ok_or_else(|| {
@@ -91,25 +91,20 @@ fn read_array(
     let shape = c.u64_list(rank, field)?;
     let bytes = numel(&shape).and_then(|n| dtype.byte_len(n)).unwrap_or(u64::MAX);
     let at = c.position();
-    let raw = c.take(bytes, field)?;
+    c.skip(bytes, field)?;
+    let data = source.bytes(at..c.position())?;
     if dtype == DType::Bool
-        && let Some(i) = raw.iter().position(|&b| b > 1)
+        && let Some(i) = data.iter().position(|&b| b > 1)
     {
         let at = at + i as u64;
-        findings.push(BOOLEAN.at(at..at + 1).field(field).expected("0 or 1").found(raw[i]));
+        findings.push(BOOLEAN.at(at..at + 1).field(field).expected("0 or 1").found(data[i]));
     }
-    let data = source.view(at..c.position()).ok_or_else(|| PAYLOAD.at(at..at))?;
     finish(c, start, field, findings)?;
     Ok(Value::Array(Array { dtype, shape, data }))
 }
 
 /// The padding behind a payload that began at `start`.
-fn finish(
-    c: &mut Cursor,
-    start: u64,
-    field: &str,
-    findings: &mut Findings,
-) -> Result<(), Box<Finding>> {
+fn finish(c: &mut Cursor, start: u64, field: &str, findings: &mut Findings) -> Result<(), Stop> {
     let used = c.position() - start;
     zeros(c, used.next_multiple_of(8) - used, field, PADDING, findings)
 }

@@ -3,9 +3,8 @@
 use super::super::FormatInfo;
 use super::layout::{self, HAS_DATA, HAS_QUANT, Header, align, is_plain, put_string, tag_of};
 use super::{carry, quant, values};
-use crate::model::{
-    Container, Encoding, FilePlan, Piece, Placement, Plan, Report, SharedData, fit,
-};
+use crate::model::{Container, Encoding};
+use crate::plan::{FilePlan, Piece, Placement, Plan, Report, SharedData, fit};
 use crate::wire::{put_u32, put_u64};
 use crate::{Advice, Error, Options};
 

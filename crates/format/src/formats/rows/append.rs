@@ -3,7 +3,7 @@
 use super::Kind;
 use super::survey::{RowRules, describe};
 use super::write::asked_rules;
-use crate::model::RowLayout;
+use crate::plan::RowLayout;
 
 /// Codes, each row by itself.
 pub(super) const I8: RowLayout = RowLayout {

@@ -3,9 +3,10 @@
 use super::Kind;
 use super::rules::*;
 use crate::Advice;
-use crate::model::{Piece, Records, quoted};
+use crate::model::{Records, quoted};
+use crate::plan::Piece;
 use crate::source::Source;
-use crate::wire::{Finding, Findings, Span};
+use crate::wire::{Finding, Findings, Span, Stop};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -55,10 +56,11 @@ impl Meta {
         source: &Source,
         kind: Kind,
         findings: &mut Findings,
-    ) -> Result<Meta, Box<Finding>> {
-        let (text, whole) = (source.bytes(), 0..source.len());
+    ) -> Result<Meta, Stop> {
+        let whole = 0..source.len();
+        let text = source.bytes(whole.clone())?;
         if text.trim_ascii_start().starts_with(b"[") {
-            return Err(Box::new(
+            return Err(Stop::from(
                 RETIRED
                     .at(whole)
                     .field(NAME)
@@ -73,9 +75,8 @@ impl Meta {
                 .expected("an object with version, quantization, shape and records")
                 .hint(Advice::from("repair it, or move it away").and(DIM_HINT))
         };
-        let view = source.view(whole.clone()).ok_or_else(|| META.at(whole.clone()))?;
-        let records = Records::parse(view).map_err(|e| malformed(&e))?;
-        let members: Members = serde_json::from_slice(text).map_err(|e| malformed(&e))?;
+        let records = Records::parse(text.clone()).map_err(|e| malformed(&e))?;
+        let members: Members = serde_json::from_slice(&text).map_err(|e| malformed(&e))?;
         let layout = read_version(members.version, &whole, findings);
         read_quantization(members.quantization, kind, &whole, findings)?;
         let shape = match members.shape {
@@ -116,7 +117,7 @@ fn read_quantization(
     kind: Kind,
     whole: &Span,
     findings: &mut Findings,
-) -> Result<(), Box<Finding>> {
+) -> Result<(), Stop> {
     let Some(raw) = raw else {
         findings.push(lacks("quantization", whole));
         return Ok(());
@@ -124,7 +125,9 @@ fn read_quantization(
     let parsed = raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()));
     let Some(Ok(Quantization { dtype, scale_factor })) = parsed else {
         let finding = META.at(whole.clone()).field("meta.json \"quantization\"");
-        return Err(Box::new(finding.expected("an object with dtype and scale_factor").found(raw)));
+        return Err(Stop::from(
+            finding.expected("an object with dtype and scale_factor").found(raw),
+        ));
     };
     match dtype {
         None => findings.push(lacks("quantization.dtype", whole)),
@@ -208,7 +211,7 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
     if let About::Records(records) = rows {
         let document = records.document();
         if let Some(document) = document.filter(|d| may_stay && agrees(d, kind, shape)) {
-            return vec![Piece::View(document.clone())];
+            return vec![Piece::View(document.clone().into())];
         }
         others = document.and_then(|d| serde_json::from_slice(d).ok()).unwrap_or_default();
         others.retain(|key, _| !MEMBERS.contains(&key.as_str()));
@@ -228,8 +231,9 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
     }
     text.push_str(", \"records\": [");
     if let About::Records(records) = rows
-        && let Some(lines) = records.stream()
+        && let Some((bytes, from)) = records.elements()
     {
+        let lines = Piece::Stream { bytes, from };
         return vec![Piece::Bytes(text.into_bytes()), lines, Piece::Bytes(b"]}".to_vec())];
     }
     let mut separator = "";

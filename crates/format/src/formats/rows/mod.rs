@@ -13,7 +13,8 @@ mod write;
 
 use super::{Format, FormatInfo, QuantizedContent};
 use crate::OptionSpec;
-use crate::model::{Encoding, Holds, Scaled, Scaling};
+use crate::model::{Encoding, Scaled, Scaling};
+use crate::plan::Holds;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 

@@ -6,12 +6,12 @@ use super::meta::{self, DIM_HINT, Meta};
 use super::quantize::normalize;
 use super::rules::*;
 use crate::model::{Container, Encoding, Subject, Tensor};
-use crate::wire::{Finding, Findings, Regions, What, numel, to_len};
+use crate::wire::{Findings, Regions, What, numel, to_len};
 use crate::{Advice, Error, Input, Options};
-use rayon::prelude::*;
 use std::io::ErrorKind;
 use std::path::Path;
 use weighbridge_codec::DType;
+use weighbridge_codec::parallel::*;
 
 /// Values in a row when nothing says how many: those of CLIP ViT-B/32.
 const USUAL_DIM: u64 = 512;
@@ -68,7 +68,7 @@ pub(super) fn read(
     let view = input.source.view(0..size).ok_or_else(|| SHAPE.at(0..size))?;
     let mut tensor = Tensor::unchecked("embeddings", kind.encoding(), shape.to_vec(), view);
     if options.flag("renormalize") {
-        tensor = renormalized(&tensor, dim);
+        tensor = renormalized(&tensor, dim)?;
     }
     let mut regions = Regions::default();
     regions.add(0..size, What::Tensor(0));
@@ -94,11 +94,11 @@ pub(super) fn read(
 }
 
 /// The stated shape, if the file has its size.
-fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Box<Finding>> {
+fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Stop> {
     let [rows, dim] = shape;
     let impossible = |expected: &str| {
         let finding = SHAPE.at(0..size).field("meta.json \"shape\"");
-        Box::new(finding.expected(expected).found(format!("[{rows}, {dim}]")))
+        Stop::from(finding.expected(expected).found(format!("[{rows}, {dim}]")))
     };
     if dim == 0 {
         return Err(impossible("at least one value in a row"));
@@ -126,7 +126,7 @@ fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Box<F
 }
 
 /// As many rows as the file has room for.
-fn shape_of_size(kind: Kind, size: u64, dim: u64) -> Result<[u64; 2], Box<Finding>> {
+fn shape_of_size(kind: Kind, size: u64, dim: u64) -> Result<[u64; 2], Stop> {
     let width = kind.stored().byte_len(dim).filter(|&w| w > 0);
     if let Some(width) = width.filter(|w| size.is_multiple_of(*w)) {
         return Ok([size / width, dim]);
@@ -138,23 +138,26 @@ fn shape_of_size(kind: Kind, size: u64, dim: u64) -> Result<[u64; 2], Box<Findin
     Err(mismatch(size, message, format!("a multiple of {width} bytes"), DIM_HINT))
 }
 
-fn mismatch(size: u64, message: String, expected: String, hint: Advice) -> Box<Finding> {
+fn mismatch(size: u64, message: String, expected: String, hint: Advice) -> Stop {
     let finding = SIZE.at(0..size).message(message).expected(expected);
-    Box::new(finding.found(format!("{size} bytes")).hint(hint))
+    finding.found(format!("{size} bytes")).hint(hint).into()
 }
 
 /// The values with every row divided by its norm. They are no codes any more.
-fn renormalized(tensor: &Tensor, dim: u64) -> Tensor {
+fn renormalized(tensor: &Tensor, dim: u64) -> Result<Tensor, Error> {
     let bytes = to_len(DType::F32.byte_len(tensor.count()).unwrap_or(0));
     let mut out = vec![0; bytes];
-    out.par_chunks_mut(to_len(dim).saturating_mul(4)).enumerate().for_each(|(row, out)| {
-        let mut values = tensor.values_f32(row as u64 * dim, to_len(dim));
+    let rows = out.par_chunks_mut(to_len(dim).saturating_mul(4)).enumerate();
+    let fill = |(row, out): (usize, &mut [u8])| {
+        let mut values = tensor.values_f32(row as u64 * dim, to_len(dim))?;
         normalize(&mut values);
         for (slot, value) in out.chunks_exact_mut(4).zip(values) {
             slot.copy_from_slice(&value.to_le_bytes());
         }
-    });
+        Ok(())
+    };
+    rows.map(fill).collect::<Result<(), Error>>()?;
     let encoding = Encoding::Plain(DType::F32);
     let view = crate::source::View::owned(out);
-    Tensor::unchecked(tensor.name.clone(), encoding, tensor.shape.clone(), view)
+    Ok(Tensor::unchecked(tensor.name.clone(), encoding, tensor.shape.clone(), view))
 }

@@ -1,8 +1,10 @@
 //! The numbered rules of both formats, and the checks that need the data.
 
-use super::super::values::map_all;
+use super::super::values::try_map_all;
 use super::quantize::{NORMS, norm_of_codes};
+use crate::Error;
 use crate::model::{BLOCK, Container};
+use crate::source::Source;
 use crate::wire::{Findings, Span, to_len};
 use crate::{Advice, Input, rules};
 use weighbridge_codec::{DType, scan};
@@ -146,27 +148,59 @@ fn could_be_truncated(codes: &[u8]) -> bool {
 }
 
 /// The codes of an i8bin file: their range and the norms of their rows.
-pub(super) fn check_codes(container: &Container, input: &Input, findings: &mut Findings) {
-    let codes = input.source.bytes();
-    check_range(codes, findings);
-    let Some(dim) = container.rows().map(|r| to_len(r.dim)).filter(|&d| d > 0) else { return };
-    let per_block = (BLOCK / dim).max(1);
-    let chunks = codes.chunks(per_block.saturating_mul(dim)).enumerate().collect();
-    let block = |(i, block): (usize, &[u8])| Norms::of(block, dim, i as u64 * per_block as u64);
-    let blocks = map_all(chunks, codes.len() as u64, block);
-    let norms = blocks.into_iter().fold(Norms::NONE, Norms::join);
-    report_norms(&norms, dim as u64, findings);
+pub(super) fn check_codes(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    const OUTSIDE: u8 = 0x80;
+    let source = &input.source;
+    let dim = container.rows().map(|r| r.dim).filter(|&d| d > 0);
+    let width = dim.unwrap_or(BLOCK as u64);
+    let block = |bytes: &[u8], first: u64| {
+        let bad = bytes.iter().filter(|&&c| c == OUTSIDE).count() as u64;
+        let index = bytes.iter().position(|&c| c == OUTSIDE);
+        let index = index.map(|i| first * width + i as u64);
+        (index, bad, dim.map(|dim| Norms::of(bytes, to_len(dim), first)))
+    };
+    let (mut index, mut bad, mut all) = (None, 0, Norms::NONE);
+    for (first, count, norms) in map_rows(source, width, block)? {
+        index = index.or(first);
+        bad += count;
+        all = match norms {
+            Some(norms) => all.join(norms),
+            None => all,
+        };
+    }
+    report_range(index, bad, findings);
+    if let Some(dim) = dim {
+        report_norms(&all, dim, findings);
+    }
+    Ok(())
 }
 
-fn check_range(codes: &[u8], findings: &mut Findings) {
-    const OUTSIDE: u8 = 0x80;
-    let Some(index) = codes.iter().position(|&c| c == OUTSIDE) else { return };
-    let more = codes.iter().skip(index + 1).filter(|&&c| c == OUTSIDE).count();
-    let found = match more {
+/// Applies `work` to blocks of whole rows, with the number of the first of them.
+fn map_rows<R: Send>(
+    source: &Source,
+    width: u64,
+    work: impl Fn(&[u8], u64) -> R + Send + Sync,
+) -> Result<Vec<R>, Error> {
+    let together = (BLOCK as u64 / width).max(1);
+    let rows = source.len().div_ceil(width);
+    let starts = (0..rows).step_by(to_len(together)).collect();
+    try_map_all(starts, source.len(), |buffer, first: u64| {
+        let span = first * width..source.len().min((first + together).saturating_mul(width));
+        Ok(work(source.read(span, buffer)?, first))
+    })
+}
+
+fn report_range(index: Option<u64>, count: u64, findings: &mut Findings) {
+    let Some(index) = index else { return };
+    let found = match count - 1 {
         0 => format!("-128 at index {index}"),
-        _ => format!("-128 at index {index}, and {more} more"),
+        more => format!("-128 at index {index}, and {more} more"),
     };
-    let at = index as u64;
+    let at = index;
     let message =
         format!("Invalid int8 value at index {index}: -128. Values must be in range [-127, 127].");
     findings.push(
@@ -249,14 +283,17 @@ fn report_rest<T>(rule: crate::wire::Rule, rows: &BadRows<T>, end: u64, findings
 }
 
 /// The values of an f32bin file: finite, and rows that have a direction.
-pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut Findings) {
-    let bytes = input.source.bytes();
+pub(super) fn check_floats(
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let size = input.source.len();
     let dim = container.rows().map(|r| to_len(r.dim)).filter(|&d| d > 0);
-    let Some((dim, width)) = dim.and_then(|d| Some((d, d.checked_mul(4)?))) else { return };
-    let per_block = (BLOCK / dim).max(1);
-    let block = |(i, block): (usize, &[u8])| {
+    let Some((dim, width)) = dim.and_then(|d| Some((d, d.checked_mul(4)?))) else { return Ok(()) };
+    let block = |block: &[u8], first: u64| {
         let (mut bad, mut zero) = (BadRows::default(), BadRows::default());
-        for (row, bytes) in (i as u64 * per_block as u64..).zip(block.chunks_exact(width)) {
+        for (row, bytes) in (first..).zip(block.chunks_exact(width)) {
             if let Some(column) = scan::first_non_finite(DType::F32, bytes, dim) {
                 bad.add(row, column);
             } else if bytes.chunks_exact(4).all(|v| matches!(v, [0, 0, 0, 0 | 0x80])) {
@@ -265,8 +302,7 @@ pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut 
         }
         (bad, zero)
     };
-    let chunks = bytes.chunks(per_block.saturating_mul(width)).enumerate().collect();
-    let blocks = map_all(chunks, bytes.len() as u64, block);
+    let blocks = map_rows(&input.source, width as u64, block)?;
     let (mut bad, mut zero) = (BadRows::default(), BadRows::default());
     for (b, z) in blocks {
         bad.join(b);
@@ -275,7 +311,10 @@ pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut 
     let span = |row: u64| -> Span { row * width as u64..(row + 1) * width as u64 };
     for &(row, column) in &bad.named {
         let index = row * dim as u64 + column as u64;
-        let value = container.tensors.first().and_then(|t| t.scalar(index));
+        let value = match container.tensors.first() {
+            Some(tensor) => tensor.scalar(index)?,
+            None => None,
+        };
         findings.push(
             NOT_FINITE
                 .at(index * 4..index * 4 + 4)
@@ -284,9 +323,10 @@ pub(super) fn check_floats(container: &Container, input: &Input, findings: &mut 
                 .found(value.map_or(f64::NAN, |v| v.to_f64())),
         );
     }
-    report_rest(NOT_FINITE, &bad, bytes.len() as u64, findings);
+    report_rest(NOT_FINITE, &bad, size, findings);
     for &(row, ()) in &zero.named {
         findings.push(ZERO_ROW.at(span(row)).field(format!("row {row}")));
     }
-    report_rest(ZERO_ROW, &zero, bytes.len() as u64, findings);
+    report_rest(ZERO_ROW, &zero, size, findings);
+    Ok(())
 }

@@ -2,13 +2,12 @@
 
 use super::Kind;
 use super::quantize::{self, NORMS, Rounding};
-use crate::model::{
-    BLOCK, Changed, Loss, Note, NoteKind, Produce, Report, RowBlock, RowFigures, Tensor,
-};
+use crate::model::{BLOCK, Note, NoteKind, Produce, Tensor};
+use crate::plan::{Changed, Loss, Report, RowBlock, RowFigures};
 use crate::wire::to_len;
 use crate::{Advice, Error};
-use rayon::prelude::*;
 use weighbridge_codec::convert::Change;
+use weighbridge_codec::parallel::*;
 
 /// A row is a unit vector when its norm is this close to 1.
 const TOLERANCE: f64 = 1e-3;
@@ -136,21 +135,22 @@ impl MatrixRows {
     }
 
     /// The values of a block of rows, and the number of its first row.
-    fn values(&self, block: u64) -> (u64, Vec<f32>) {
+    fn values(&self, block: u64) -> Result<(u64, Vec<f32>), Error> {
         let [rows, dim] = self.shape;
         let first = block * self.per_block();
         let n = self.per_block().min(rows - first);
-        (first, self.tensor.values_f32(first * dim, to_len(n * dim)))
+        Ok((first, self.tensor.values_f32(first * dim, to_len(n * dim))?))
     }
 
     /// Looks at every row before the first is written.
-    pub(super) fn survey(&self) -> Survey {
+    pub(super) fn survey(&self) -> Result<Survey, Error> {
         let survey = |block| {
-            let (first, mut values) = self.values(block);
-            self.rules.survey(&mut values, RowBlock { first, dim: self.dim() }, None)
+            let (first, mut values) = self.values(block)?;
+            Ok(self.rules.survey(&mut values, RowBlock { first, dim: self.dim() }, None))
         };
-        let blocks: Vec<Survey> = (0..self.blocks()).into_par_iter().map(survey).collect();
-        blocks.into_iter().fold(Survey::default(), Survey::join)
+        let blocks: Result<Vec<Survey>, Error> =
+            (0..self.blocks()).into_par_iter().map(survey).collect();
+        Ok(blocks?.into_iter().fold(Survey::default(), Survey::join))
     }
 }
 
@@ -158,12 +158,12 @@ impl Produce for MatrixRows {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         // A few blocks at a time on all cores; memory stays bounded.
         const TOGETHER: u64 = 16;
-        let bytes = |block| self.rules.bytes(&mut self.values(block).1, self.dim());
+        let bytes = |block| Ok(self.rules.bytes(&mut self.values(block)?.1, self.dim()));
         let mut start = 0;
         while start < self.blocks() {
             let end = self.blocks().min(start + TOGETHER);
-            let made: Vec<_> = (start..end).into_par_iter().map(bytes).collect();
-            made.iter().try_for_each(|bytes| out(bytes))?;
+            let made: Result<Vec<_>, Error> = (start..end).into_par_iter().map(bytes).collect();
+            made?.iter().try_for_each(|bytes| out(bytes))?;
             start = end;
         }
         Ok(())

@@ -4,8 +4,10 @@ use super::quantize::tests::unit_rows;
 use super::{F32, I8};
 use crate::formats::testing::{check, open};
 use crate::formats::{Format, Formats};
-use crate::model::{Encoding, Plan, Records, Tensor, Vocabulary};
+use crate::model::{Encoding, Records, Tensor, Vocabulary};
+use crate::plan::Plan;
 use crate::sink::to_memory;
+use crate::source::Bytes;
 use crate::{Container, Error, Findings, Input, Options, Severity, View};
 use weighbridge_codec::DType;
 
@@ -223,8 +225,12 @@ fn what_was_read_is_written_again() {
     assert_eq!(files(&plan), (bytes.clone(), text.clone()));
     // Values that were decoded on the way are codes still.
     let mut travelled = container.clone();
-    let values: Vec<u8> =
-        container.tensors[0].values_f32(0, 40 * 512).iter().flat_map(|v| v.to_le_bytes()).collect();
+    let values: Vec<u8> = container.tensors[0]
+        .values_f32(0, 40 * 512)
+        .unwrap()
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
     let encoding = Encoding::Plain(DType::F32);
     travelled.tensors[0] = Tensor {
         origin: Some(container.tensors[0].encoding.clone()),
@@ -257,7 +263,7 @@ fn renormalizing_gives_unit_rows() {
     let container = open(&input, &Options::default().with("renormalize", "true")).unwrap();
     assert_eq!(container.tensors[0].encoding, Encoding::Plain(DType::F32));
     for row in 0..40 {
-        let norm = super::quantize::norm(&container.tensors[0].values_f32(row * 512, 512));
+        let norm = super::quantize::norm(&container.tensors[0].values_f32(row * 512, 512).unwrap());
         assert!((norm - 1.0).abs() < 1e-6);
     }
     assert!(I8.plan(&container, &Options::default()).is_ok());
@@ -329,7 +335,7 @@ fn a_made_meta_json_is_the_exporters() {
 
     let mut with = exact.clone();
     let mut records = |document: &str| {
-        with.records = Some(Records::parse(View::owned(document.as_bytes().to_vec())).unwrap());
+        with.records = Some(Records::parse(Bytes::owned(document.as_bytes().to_vec())).unwrap());
         with.clone()
     };
     assert_eq!(

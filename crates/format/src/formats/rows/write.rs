@@ -4,9 +4,8 @@ use super::meta::{self, About};
 use super::quantize::Rounding;
 use super::survey::{MatrixRows, RowRules, describe};
 use super::{CODES, Kind, NORMALIZE, ROUNDING};
-use crate::model::{
-    Container, Encoding, FilePlan, Holds, Note, NoteKind, Piece, Plan, Report, Tensor, fit,
-};
+use crate::model::{Container, Encoding, Note, NoteKind, Tensor};
+use crate::plan::{FilePlan, Holds, Piece, Plan, Report, fit};
 use crate::{Advice, Error, Options};
 use std::sync::Arc;
 use weighbridge_codec::DType;
@@ -64,7 +63,7 @@ pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Resu
         }
         Piece::tensor(tensor, &placement.encoding, placement.bytes)
     } else {
-        let figures = rows.survey().into_figures()?;
+        let figures = rows.survey()?.into_figures()?;
         let from = tensor.encoding.name();
         describe(kind, &figures, (tensor, &from), normalize, &mut report);
         if kind == Kind::F32 && !normalize {

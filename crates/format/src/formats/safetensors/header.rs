@@ -1,5 +1,7 @@
 //! The JSON header, parsed in order and without building a tree.
 
+use crate::Error;
+use crate::source::Source;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -47,10 +49,11 @@ pub(in super::super) const DTYPES_HELD: &[DType] = &{
 };
 
 /// The header's text, as it stands in a file that was read before.
-pub(in super::super) fn header_text(file: &[u8]) -> &str {
-    let length = file.first_chunk().map_or(0, |raw| u64::from_le_bytes(*raw));
-    let text = file.get(8..).and_then(|rest| rest.get(..usize::try_from(length).ok()?));
-    std::str::from_utf8(text.unwrap_or_default()).unwrap_or_default()
+pub(in super::super) fn header_text(source: &Source) -> Result<String, Error> {
+    let length = source.head()?.first_chunk().map_or(0, |raw| u64::from_le_bytes(*raw));
+    let view = source.view(8..length.saturating_add(8));
+    let text = view.map(|view| view.load()).transpose()?.unwrap_or_default();
+    Ok(std::str::from_utf8(&text).unwrap_or_default().to_owned())
 }
 
 pub(super) fn name_of(dtype: DType) -> &'static str {

@@ -5,9 +5,6 @@
 
 mod header;
 mod hub;
-mod hub_subwords;
-mod hub_tensors;
-mod hub_values;
 mod read;
 mod rules;
 mod shards;
@@ -19,8 +16,9 @@ pub(super) use shards::read_index;
 pub(super) use write::{Written, assemble, with_header};
 
 use super::values::check_finite;
-use super::{Format, FormatInfo, Stop, Sureness, by_content_or_name};
-use crate::model::{Container, Holds, Keeps};
+use super::{Format, FormatInfo, Stop, Sureness, by_content_or_name, head};
+use crate::model::Container;
+use crate::plan::{Holds, Keeps};
 use crate::wire::Findings;
 use crate::{Input, OptionSpec, Options};
 
@@ -62,7 +60,7 @@ fn probe(input: &Input, info: &FormatInfo) -> Sureness {
         return Sureness::Content;
     }
     // No magic: a plausible length in front of a JSON object.
-    let looks_right = match input.source.bytes() {
+    let looks_right = match head(input) {
         [l0, l1, l2, l3, l4, l5, l6, l7, b'{', ..] => {
             let length = u64::from_le_bytes([*l0, *l1, *l2, *l3, *l4, *l5, *l6, *l7]);
             (2..=header::LONGEST).contains(&length)

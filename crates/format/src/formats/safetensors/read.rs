@@ -35,7 +35,8 @@ pub(in super::super) fn read_file(
         let in_file: Vec<_> = container.tensors.iter().map(|t| t.name.clone()).collect();
         match hub::unpack(&text, &mut container) {
             Ok(()) => after_unpacking(&mut container, &in_file),
-            Err(why) => {
+            Err(hub::Bad::Failed(error)) => return Err(error.into()),
+            Err(hub::Bad::Damaged(why)) => {
                 let finding = HUB.at(0..8).field("__metadata__.weighbridge").found(&why);
                 findings.push(finding.hint(
                     "tensors and texts are readable; what only that entry knows is not used",
@@ -65,9 +66,8 @@ type Parts = (Vec<(String, String)>, Vec<Tensor>, Regions);
 
 /// Metadata, tensors in the order of their data, and the region map of one file.
 pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Parts, Stop> {
-    let file = source.bytes();
-    let size = file.len() as u64;
-    let mut c = Cursor::new(file, 0..size, CUT_SHORT);
+    let size = source.len();
+    let mut c = Cursor::new(source, 0..size, CUT_SHORT);
     let length = c.u64("header length")?;
     if length > LONGEST {
         return Err(TOO_LONG
@@ -78,8 +78,11 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
             .hint("the file may be damaged, or of another format")
             .into());
     }
-    let text = c.take(length, "header")?;
+    let start = c.position();
+    c.skip(length, "header")?;
     let data = c.position();
+    let text = source.bytes(start..data)?;
+    let text: &[u8] = &text;
     let header: Header = serde_json::from_slice(text).map_err(|e| bad_json(&e, text))?;
     if !data.is_multiple_of(8) {
         findings.push(

@@ -26,7 +26,7 @@ pub(in super::super) fn read_index(
             .found(found)
     };
     let index: Json =
-        serde_json::from_slice(source.bytes()).map_err(|e| malformed(e.to_string()))?;
+        serde_json::from_slice(&source.bytes(0..size)?).map_err(|e| malformed(e.to_string()))?;
     let map = index.get("weight_map").and_then(Json::as_object);
     let map = map.ok_or_else(|| malformed("no weight_map".into()))?;
     let mut regions = Regions::default();

@@ -3,10 +3,9 @@
 use super::super::FormatInfo;
 use super::header;
 use super::hub;
-use super::hub_tensors::Stored;
-use crate::model::{
-    Container, Encoding, FilePlan, Note, NoteKind, Piece, Plan, Report, Subject, fit,
-};
+use super::hub::Stored;
+use crate::model::{Container, Encoding, Note, NoteKind, Subject};
+use crate::plan::{FilePlan, Piece, Plan, Report, fit};
 use crate::wire::put_u64;
 use crate::{Advice, Error, Options, Tensor};
 use serde_json::{Value as Json, json};
@@ -22,7 +21,7 @@ pub(super) fn plan(
     let keep_codes = options.flag("keep-codes");
     let mut codes = vec![false; container.tensors.len()];
     for (tensor, codes) in container.tensors.iter().zip(&mut codes) {
-        let keeps = container.dtype.is_none() && (keep_codes || !is_recoverable(tensor));
+        let keeps = container.dtype.is_none() && (keep_codes || !is_recoverable(tensor)?);
         *codes = keeps && !matches!(tensor.encoding, Encoding::Plain(_));
         if *codes && !keep_codes {
             let subject = Subject::Tensor(tensor.name.clone());
@@ -58,7 +57,7 @@ pub(super) fn plan(
         })
         .filter(|s| !(asked && s.encoding != s.tensor.encoding && s.tensor.encoding.is_real()))
         .collect();
-    let carried = hub::pack(container, &stored);
+    let carried = hub::pack(container, &stored)?;
 
     let texts_in_header = hub::texts_fit(container);
     let mut texts = serde_json::Map::new();
@@ -83,7 +82,7 @@ pub(super) fn plan(
         });
     }
     for (name, view) in parts {
-        let shape = vec![view.len() as u64];
+        let shape = vec![view.len()];
         all.push(Written { name, dtype: DType::U8, shape, data: Piece::View(view) });
     }
     Ok(Plan::single(assemble(texts, all)?, report))
@@ -143,12 +142,12 @@ pub(in super::super) fn with_header(text: &str, data: Vec<Piece>) -> FilePlan {
 }
 
 /// The codes come back from the values.
-fn is_recoverable(tensor: &Tensor) -> bool {
-    match (&tensor.encoding, tensor.view()) {
+fn is_recoverable(tensor: &Tensor) -> Result<bool, Error> {
+    Ok(match (&tensor.encoding, tensor.view()) {
         (Encoding::Scaled(scaled), _) => scaled.is_recoverable(),
-        (Encoding::Blockwise(b), Some(codes)) => b.is_recoverable(&tensor.shape, codes),
+        (Encoding::Blockwise(b), Some(codes)) => b.is_recoverable(&tensor.shape, codes)?,
         // The same row may have been made of other codes.
         (Encoding::Product(_), _) => false,
         _ => true,
-    }
+    })
 }

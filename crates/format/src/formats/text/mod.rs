@@ -12,7 +12,7 @@ pub(super) use rules::{bad_line, unfinished};
 
 use super::wordlist::{ESCAPE, LOSSY};
 use super::{Format, FormatInfo};
-use crate::model::Holds;
+use crate::plan::Holds;
 use weighbridge_codec::DType;
 
 /// Which of the two formats.

@@ -1,8 +1,8 @@
 //! Telling lines of numbers from other text.
 
-use super::super::Sureness;
 use super::super::word2vec::{Header, is_text};
 use super::super::wordlist::{Lines, numbers_at_end};
+use super::super::{Sureness, head};
 use super::{FormatInfo, Kind};
 use crate::Input;
 
@@ -15,12 +15,12 @@ pub(super) fn probe(kind: Kind, input: &Input, info: &FormatInfo) -> Sureness {
     if input.is_folder {
         return Sureness::No;
     }
-    let bytes = input.source.bytes();
+    let bytes = head(input);
     let header = Header::parse(bytes).filter(|h| h.dim > 0);
     let counted = header.is_some_and(|header| is_text(bytes, header));
     let content = match kind {
         Kind::Counted => counted,
-        Kind::Glove => !counted && header.is_none() && looks_like_rows(bytes),
+        Kind::Glove => !counted && header.is_none() && looks_like_rows(bytes, input.source.len()),
     };
     // Any text may be called .txt: that says nothing.
     let named = input.extension() != "txt" && info.fits_name(input);
@@ -33,12 +33,12 @@ pub(super) fn probe(kind: Kind, input: &Input, info: &FormatInfo) -> Sureness {
 
 /// All lines have the same count of numbers at their ends, and some have a word in front. Prose and
 /// tables of numbers alone have not.
-fn looks_like_rows(bytes: &[u8]) -> bool {
+fn looks_like_rows(bytes: &[u8], size: u64) -> bool {
     let head = &bytes[..bytes.len().min(LOOK)];
     let lines = Lines::new(head, 0, 1);
     let mut all: Vec<&[u8]> = lines.iter().take(SAMPLE).collect();
     // The last line may go on behind what is looked at.
-    if head.len() < bytes.len() && all.len() > 1 {
+    if (head.len() as u64) < size && all.len() > 1 {
         all.pop();
     }
     let Some(dim) = dimensions(all.iter().copied()).filter(|dim| *dim >= 2) else { return false };

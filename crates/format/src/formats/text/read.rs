@@ -18,9 +18,9 @@ pub(super) fn read(
     options: &Options,
     findings: &mut Findings,
 ) -> Result<Container, Stop> {
-    let bytes = input.source.bytes();
     let size = input.source.len();
-    let (header, lines, dim) = begin(kind, bytes)?;
+    let text = input.source.bytes(0..size)?;
+    let (header, lines, dim) = begin(kind, &text)?;
     let front = header.map_or(0, |h| h.length as u64);
     let parsed =
         lines.parse(dim, Decode::new(options)).map_err(|bad| bad_line(&bad, dim, NUMBERS, TEXT))?;
@@ -35,7 +35,7 @@ pub(super) fn read(
     let mut matrix = Tensor::unchecked(MATRIX, Encoding::Plain(DType::F32), shape, view);
     let mut notes: Vec<_> = words.note().into_iter().collect();
     if let Some(kept) = words.kept {
-        matrix = matrix.pick_rows(kept);
+        matrix = matrix.pick_rows(kept)?;
     }
     let mut regions = Regions::default();
     regions.add(0..front, What::Structure("header"));
@@ -66,7 +66,7 @@ fn findings_about(
 }
 
 /// The header if there is one, the lines, and how many numbers each has.
-fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize), Box<Finding>> {
+fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize), Stop> {
     if kind == Kind::Glove {
         let lines = Lines::new(bytes, 0, 1);
         let mut sample: Vec<&[u8]> = lines.iter().take(SAMPLE + 1).collect();
@@ -94,10 +94,10 @@ fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize),
     let dim = usize::try_from(header.dim).unwrap_or(usize::MAX);
     if header.rows == 0 || header.dim == 0 {
         let finding = EMPTY.at(0..header.length as u64).field("first line");
-        return Err(Box::new(finding.found(format!("{} x {}", header.rows, header.dim))));
+        return Err(Stop::from(finding.found(format!("{} x {}", header.rows, header.dim))));
     }
     if lines.is_empty() {
-        return Err(Box::new(miscounted(header, 0, header.length as u64..bytes.len() as u64)));
+        return Err(Stop::from(miscounted(header, 0, header.length as u64..bytes.len() as u64)));
     }
     Ok((Some(header), lines, dim))
 }

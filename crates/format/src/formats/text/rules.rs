@@ -5,7 +5,7 @@ use super::super::wordlist::{BadLine, LOSSY_HINT, Lines, Why, check_finite};
 use super::Kind;
 use crate::model::Container;
 use crate::wire::{Finding, Findings, Rule};
-use crate::{Input, rules};
+use crate::{Error, Input, rules};
 
 rules! {
     HEADER "TXT-01" Error "the first line is not the number of rows and of values in a row";
@@ -19,16 +19,23 @@ rules! {
     NOT_FINITE "TXT-09" Warning "a value is not a finite number";
 }
 
-pub(super) fn check(kind: Kind, container: &Container, input: &Input, findings: &mut Findings) {
-    let bytes = input.source.bytes();
+pub(super) fn check(
+    kind: Kind,
+    container: &Container,
+    input: &Input,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let text = input.source.bytes(0..input.source.len())?;
+    let bytes: &[u8] = &text;
     let lines = match kind {
         Kind::Counted => Lines::new(bytes, Header::parse(bytes).map_or(0, |h| h.length), 2),
         Kind::Glove => Lines::new(bytes, 0, 1),
     };
-    check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row));
+    check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row))?;
     if let Some(finding) = unfinished(&lines, UNFINISHED) {
         findings.push(finding);
     }
+    Ok(())
 }
 
 /// A number at the very end may have lost digits.

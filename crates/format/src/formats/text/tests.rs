@@ -33,7 +33,7 @@ fn with_and_without_a_header() {
     assert_eq!((counted.format, words(&counted)), ("text", words(&glove)));
     for container in [&glove, &counted] {
         assert_eq!(
-            container.tensors[0].values_f32(0, 9),
+            container.tensors[0].values_f32(0, 9).unwrap(),
             [0.1, -2.0, 3e-9, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
         );
         let error = COUNTED.plan(container, &Options::default()).unwrap_err().to_string();
@@ -85,7 +85,7 @@ fn findings_that_leave_the_file_readable() {
     assert_eq!(rules(b"2 1\na 1\nb nan\n"), [("TXT-09", 8)]);
     assert_eq!(rules(b"3 1\na 1\na 2\nb 3\n"), [("TXT-08", 4)]);
     let once = open(&input(b"3 1\na 1\na 2\nb 3\n"), &Options::default()).unwrap();
-    assert_eq!(once.tensors[0].values_f32(0, 2), [1.0, 3.0]);
+    assert_eq!(once.tensors[0].values_f32(0, 2).unwrap(), [1.0, 3.0]);
     let unfinished = open(&input(b"2 1\na 1\nb 2"), &Options::default()).unwrap();
     assert_eq!(unfinished.notes.len(), 1);
 }

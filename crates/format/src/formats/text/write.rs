@@ -2,7 +2,8 @@
 
 use super::super::wordlist::{Decode, Prepared, TextRows, prepare};
 use super::{FormatInfo, Kind};
-use crate::model::{Container, FilePlan, Piece, Plan};
+use crate::model::Container;
+use crate::plan::{FilePlan, Piece, Plan};
 use crate::{Error, Options};
 use std::sync::Arc;
 
@@ -22,6 +23,6 @@ pub(super) fn plan(
     }
     let Prepared { matrix, words, report } = prepared;
     let rows = TextRows { matrix, words: Some((words, decode)) };
-    file.push(Piece::Stream { bytes: rows.bytes(), from: Arc::new(rows) });
+    file.push(Piece::Stream { bytes: rows.bytes()?, from: Arc::new(rows) });
     Ok(Plan::single(file, report))
 }

@@ -1,7 +1,6 @@
 //! The header, and how such a file is told from others.
 
 use super::super::wordlist::numbers_at_end;
-use crate::wire::to_len;
 
 /// The first line: how many rows of how many values follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,15 +47,15 @@ pub(in super::super) fn is_text(bytes: &[u8], header: Header) -> bool {
 }
 
 /// A header, rows that can be as many as it says, and a first row that is no text.
-pub(super) fn looks_like(bytes: &[u8]) -> bool {
-    let Some(header) = Header::parse(bytes) else { return false };
-    let room = (bytes.len() - header.length) as u64;
+pub(super) fn looks_like(head: &[u8], size: u64) -> bool {
+    let Some(header) = Header::parse(head) else { return false };
+    let room = size - header.length as u64;
     let row = header.dim.checked_mul(4).and_then(|n| n.checked_add(1));
     let all = row.and_then(|row| row.checked_mul(header.rows));
     let fits = header.rows > 0 && header.dim > 0 && all.is_some_and(|all| all <= room);
-    fits && !is_text(bytes, header) && {
-        let word = &bytes[header.length..bytes.len().min(header.length + LOOK)];
+    fits && !is_text(head, header) && {
+        let word = &head[header.length..head.len().min(header.length + LOOK)];
         word.iter().position(|b| *b == b' ').is_some_and(|n| n as u64 + 4 * header.dim < room)
-            || to_len(room) > LOOK
+            || room > LOOK as u64
     }
 }

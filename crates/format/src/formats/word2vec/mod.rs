@@ -9,13 +9,15 @@ mod rules;
 mod tests;
 mod write;
 
+use super::head;
 pub(super) use layout::{Header, is_text};
 
 use super::wordlist::{self, ESCAPE, LOSSY};
 use super::{Format, FormatInfo, Sureness, by_content_or_name};
-use crate::Input;
-use crate::model::{Container, Holds};
+use crate::model::Container;
+use crate::plan::Holds;
 use crate::wire::Findings;
+use crate::{Error, Input};
 use weighbridge_codec::DType;
 
 const INFO: FormatInfo = FormatInfo {
@@ -42,10 +44,10 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn probe(input: &Input, info: &FormatInfo) -> Sureness {
-    by_content_or_name(layout::looks_like(input.source.bytes()), input, info)
+    by_content_or_name(layout::looks_like(head(input), input.source.len()), input, info)
 }
 
-fn check(container: &Container, input: &Input, findings: &mut Findings) {
+fn check(container: &Container, input: &Input, findings: &mut Findings) -> Result<(), Error> {
     let file = 0..input.source.len();
-    wordlist::check_finite(&container.tensors, rules::NOT_FINITE, findings, |_| file.clone());
+    wordlist::check_finite(&container.tensors, rules::NOT_FINITE, findings, |_| file.clone())
 }

@@ -5,8 +5,8 @@ use super::super::wordlist::{Decode, LOSSY_HINT, put_word, repeated, without_rep
 use super::layout::Header;
 use super::rules::*;
 use crate::model::{Container, Data, Dialect, Encoding, MATRIX, RowSource, Tensor};
-use crate::wire::{Finding, Findings, Regions, What, to_len};
-use crate::{Advice, Input, Listing, Options, Source};
+use crate::wire::{Cursor, Findings, Regions, What, to_len};
+use crate::{Advice, Error, Input, Listing, Options, Source};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -19,9 +19,9 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> Result<Container, Stop> {
     let source = &input.source;
-    let bytes = source.bytes();
-    let header = Header::parse(bytes).ok_or_else(|| {
-        let start = &bytes[..bytes.len().min(24)];
+    let head = source.head()?;
+    let header = Header::parse(head).ok_or_else(|| {
+        let start = &head[..head.len().min(24)];
         let finding = HEADER.at(0..start.len() as u64).field("first line");
         finding
             .expected("two whole numbers")
@@ -33,7 +33,7 @@ pub(super) fn read(
         let finding = EMPTY.at(0..front).field("first line");
         return Err(finding.found(format!("{} x {}", header.rows, header.dim)).into());
     }
-    let rows = walk(bytes, header, Decode::new(options))?;
+    let rows = walk(source, header, Decode::new(options))?;
     let count = rows.starts.len();
     let words = without_repeats(rows.words, count)
         .ok_or_else(|| TEXT.at(front..source.len()).field("words"))?;
@@ -83,65 +83,64 @@ struct Walked {
 }
 
 /// Walks from word to word. Memory grows with the words that are there, whatever the header says.
-fn walk(bytes: &[u8], header: Header, decode: Decode) -> Result<Walked, Box<Finding>> {
+fn walk(source: &Source, header: Header, decode: Decode) -> Result<Walked, Stop> {
     let mut walked = Walked { starts: Vec::new(), words: Vec::new(), breaks: false };
-    let values = header.dim.checked_mul(4).and_then(|n| usize::try_from(n).ok());
-    let mut at = header.length;
+    let (size, values) = (source.len(), header.dim.saturating_mul(4));
+    let mut c = Cursor::new(source, header.length as u64..size, CUT_SHORT);
     for row in 0..header.rows {
-        let start = at + leading_breaks(&bytes[at..]);
-        walked.breaks |= row > 0 && start > at;
-        let end = bytes[start..].iter().position(|b| *b == b' ').map(|n| start + n);
-        let next = end.and_then(|end| (end + 1).checked_add(values?)).filter(|n| *n <= bytes.len());
-        let (Some(end), Some(next)) = (end, next) else {
-            return Err(short(bytes.len(), at, row, header));
+        let at = c.position();
+        walked.breaks |= skip_break(&mut c)? && row > 0;
+        let start = c.position();
+        let ended = |stop: Stop| match stop {
+            Stop::Broken(_) => short(size, at, row, header),
+            failed => failed,
         };
-        let word = decode.word(&bytes[start..end]).map_err(|bad| {
-            let place = (start + bad.at) as u64;
+        let raw = c.take_until(b' ', "word").map_err(ended)?;
+        let word = decode.word(raw).map_err(|bad| {
+            let place = start + bad.at as u64;
             let finding = TEXT.at(place..place + 1).field(format!("word of row {row}"));
-            Box::new(
-                finding
-                    .expected("UTF-8 text")
-                    .found(bytes[start..end].escape_ascii())
-                    .hint(LOSSY_HINT),
-            )
-        })?;
-        put_word(&mut walked.words, &word);
-        walked.starts.push(end as u64 + 1);
-        at = next;
+            finding.expected("UTF-8 text").found(raw.escape_ascii()).hint(LOSSY_HINT)
+        });
+        if size - start - raw.len() as u64 <= values {
+            return Err(short(size, at, row, header));
+        }
+        put_word(&mut walked.words, &word?);
+        walked.starts.push(c.position());
+        c.skip(values, "row").map_err(ended)?;
     }
-    walked.breaks |= header.rows == 1 && bytes[at..] == *b"\n";
-    let rest = &bytes[at + leading_breaks(&bytes[at..])..];
-    if !rest.is_empty() {
-        let start = (bytes.len() - rest.len()) as u64;
-        let finding = TRAILING.at(start..bytes.len() as u64);
-        return Err(Box::new(
-            finding
-                .expected(format!("{} rows", header.rows))
-                .found(format!("{} more bytes", rest.len())),
-        ));
+    let at = c.position();
+    let ends_with_break = skip_break(&mut c)?;
+    walked.breaks |= header.rows == 1 && ends_with_break && c.remaining() == 0;
+    if c.remaining() > 0 {
+        let finding = TRAILING.at(c.position()..size);
+        return Err(finding
+            .expected(format!("{} rows", header.rows))
+            .found(format!("{} more bytes", c.remaining()))
+            .into());
     }
-    if walked.breaks && rest.is_empty() && at == bytes.len() {
-        return Err(short(bytes.len(), at, header.rows, header));
+    if walked.breaks && at == size {
+        return Err(short(size, at, header.rows, header));
     }
     Ok(walked)
 }
 
 /// Writers put a line break behind a row, so that the next word seems to begin with it.
-fn leading_breaks(bytes: &[u8]) -> usize {
-    usize::from(bytes.starts_with(b"\n"))
+fn skip_break(c: &mut Cursor) -> Result<bool, Stop> {
+    let there = c.peek()? == Some(b'\n');
+    c.skip(u64::from(there), "line break")?;
+    Ok(there)
 }
 
-fn short(size: usize, at: usize, row: u64, header: Header) -> Box<Finding> {
-    let finding = CUT_SHORT.at(at as u64..size as u64).field(format!("row {row}"));
-    Box::new(
-        finding
-            .expected(format!("{} rows of {} values", header.rows, header.dim))
-            .found(format!("the end in row {row}"))
-            .hint("the file may be cut short; compare its size with the source it was copied from"),
-    )
+fn short(size: u64, at: u64, row: u64, header: Header) -> Stop {
+    let finding = CUT_SHORT.at(at..size).field(format!("row {row}"));
+    finding
+        .expected(format!("{} rows of {} values", header.rows, header.dim))
+        .found(format!("the end in row {row}"))
+        .hint("the file may be cut short; compare its size with the source it was copied from")
+        .into()
 }
 
-/// StoredRows between words.
+/// Rows between words.
 #[derive(Debug)]
 struct StoredRows {
     source: Source,
@@ -149,12 +148,11 @@ struct StoredRows {
 }
 
 impl RowSource for StoredRows {
-    fn read(&self, row: u64, out: &mut [u8]) {
-        let start = self.starts.get(to_len(row)).map_or(usize::MAX, |start| to_len(*start));
-        let end = start.saturating_add(out.len());
-        match self.source.bytes().get(start..end) {
-            Some(values) => out.copy_from_slice(values),
-            None => out.fill(0),
-        }
+    fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error> {
+        let start = self.starts.get(to_len(row)).copied().unwrap_or(u64::MAX);
+        let mut buffer = Vec::new();
+        let end = start.saturating_add(out.len() as u64);
+        out.copy_from_slice(self.source.read(start..end, &mut buffer)?);
+        Ok(())
     }
 }

@@ -41,7 +41,7 @@ fn both_kinds_come_back_as_they_were() {
             let bytes = file(&rows[..n], &format!("{n} 2\n"), breaks);
             let container = read(&bytes, &Options::default()).unwrap();
             assert_eq!(container.tensors[0].shape, [n as u64, 2]);
-            assert_eq!(container.tensors[0].values_f32(0, 2), [1.0, TRICKY]);
+            assert_eq!(container.tensors[0].values_f32(0, 2).unwrap(), [1.0, TRICKY]);
             assert_eq!(written(&container, &Options::default()), bytes);
             // One row alone does not tell whether it had a line break.
             let whole = if n == 1 && breaks { bytes.len() - 1 } else { bytes.len() };
@@ -58,7 +58,7 @@ fn repeated_words_are_left_out_and_counted() {
         [(&b"a"[..], [1.0, 2.0]), (b"b", [3.0, 4.0]), (b"a", [5.0, 6.0]), (b"c", [7.0, 8.0])];
     let bytes = file(&rows, "4 2\n", true);
     let container = read(&bytes, &Options::default()).unwrap();
-    assert_eq!(container.tensors[0].values_f32(0, 6), [1.0, 2.0, 3.0, 4.0, 7.0, 8.0]);
+    assert_eq!(container.tensors[0].values_f32(0, 6).unwrap(), [1.0, 2.0, 3.0, 4.0, 7.0, 8.0]);
     let input = Input::from_bytes("x.bin", bytes);
     let (_, findings) = check(&input, &Options::default(), false).unwrap();
     let [finding] = findings.list() else { panic!("{findings:?}") };

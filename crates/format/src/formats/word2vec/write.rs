@@ -3,7 +3,8 @@
 use super::super::FormatInfo;
 use super::super::wordlist::{Decode, Prepared, prepare};
 use super::read::BREAKS;
-use crate::model::{Container, FilePlan, Piece, Plan, Produce, Tensor};
+use crate::model::{Container, Produce, Tensor};
+use crate::plan::{FilePlan, Piece, Plan};
 use crate::wire::to_len;
 use crate::{Error, Options, Vocabulary};
 use std::sync::Arc;
@@ -53,7 +54,7 @@ impl Produce for WordRows {
         for start in (0..rows).step_by(to_len(together)) {
             let n = together.min(rows - start);
             values.resize(to_len(n * dim), 0.0f32);
-            self.matrix.rows_f32(start, &mut values, &mut raw);
+            self.matrix.rows_f32(start, &mut values, &mut raw)?;
             block.clear();
             for (row, word) in values.chunks_exact(to_len(dim)).zip(&mut words) {
                 let written = self.decode.written(&word).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Words as a file has them: bytes that should be UTF-8, maybe with escapes, maybe twice.
 
 use crate::model::{Note, NoteKind};
-use crate::source::View;
+use crate::source::Bytes;
 use crate::{Options, Vocabulary};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -117,7 +117,7 @@ impl Words {
 
 /// Keeps the first of each word. The entries are texts behind their lengths of 32 bits.
 pub(crate) fn without_repeats(entries: Vec<u8>, count: usize) -> Option<Words> {
-    let (vocabulary, _) = Vocabulary::with_u32_lengths(&View::owned(entries), count).ok()?;
+    let (vocabulary, _) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), count).ok()?;
     let Some((first, _)) = vocabulary.duplicate() else {
         return Some(Words { vocabulary, kept: None, repeats: None });
     };
@@ -135,7 +135,7 @@ pub(crate) fn without_repeats(entries: Vec<u8>, count: usize) -> Option<Words> {
             put_word(&mut entries, &word);
         }
     }
-    let (once, _) = Vocabulary::with_u32_lengths(&View::owned(entries), kept.len()).ok()?;
+    let (once, _) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), kept.len()).ok()?;
     let dropped = (count - kept.len()) as u64;
     Some(Words { vocabulary: once, kept: Some(kept), repeats: Some((first as u64, dropped)) })
 }

@@ -4,8 +4,8 @@ use super::decode::Decode;
 use crate::model::{Produce, Tensor};
 use crate::wire::to_len;
 use crate::{Error, Vocabulary};
-use rayon::prelude::*;
 use std::io::Write;
+use weighbridge_codec::parallel::*;
 
 /// The fewest digits that give the same f32 back. Very small and very large numbers have an exponent.
 pub(crate) fn put_number(out: &mut Vec<u8>, value: f32) {
@@ -33,10 +33,10 @@ const AT_ONCE: u64 = 64;
 
 impl TextRows {
     /// The bytes of all lines together. It takes as long as writing them.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> Result<u64, Error> {
         let (rows, together) = self.blocks();
-        let blocks = rows.div_ceil(together);
-        (0..blocks).into_par_iter().map(|i| self.block(i * together).len() as u64).sum()
+        let blocks = (0..rows.div_ceil(together)).into_par_iter();
+        blocks.map(|i| Ok(self.block(i * together)?.len() as u64)).sum()
     }
 
     /// How many rows there are, and how many go together.
@@ -45,12 +45,12 @@ impl TextRows {
         (rows, (VALUES / cols.max(1)).max(1))
     }
 
-    fn block(&self, start: u64) -> Vec<u8> {
+    fn block(&self, start: u64) -> Result<Vec<u8>, Error> {
         let (rows, together) = self.blocks();
         let dim = to_len(self.matrix.shape[1]);
         let n = together.min(rows - start);
         let (mut values, mut raw) = (vec![0.0; to_len(n) * dim], Vec::new());
-        self.matrix.rows_f32(start, &mut values, &mut raw);
+        self.matrix.rows_f32(start, &mut values, &mut raw)?;
         let mut out = Vec::with_capacity(values.len() * 12);
         for (row, values) in (start..).zip(values.chunks_exact(dim.max(1))) {
             match &self.words {
@@ -69,7 +69,7 @@ impl TextRows {
             }
             out.push(b'\n');
         }
-        out
+        Ok(out)
     }
 }
 
@@ -79,9 +79,10 @@ impl Produce for TextRows {
         let step = together * AT_ONCE;
         for start in (0..rows).step_by(to_len(step)) {
             let blocks = (rows - start).min(step).div_ceil(together);
-            let made: Vec<Vec<u8>> =
-                (0..blocks).into_par_iter().map(|i| self.block(start + i * together)).collect();
-            made.iter().try_for_each(|block| out(block))?;
+            let blocks = (0..blocks).into_par_iter();
+            let made: Result<Vec<Vec<u8>>, Error> =
+                blocks.map(|i| self.block(start + i * together)).collect();
+            made?.iter().try_for_each(|block| out(block))?;
         }
         Ok(())
     }

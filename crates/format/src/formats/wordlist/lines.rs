@@ -2,8 +2,8 @@
 
 use super::decode::{Decode, put_word};
 use crate::wire::to_len;
-use rayon::prelude::*;
 use std::ops::Range;
+use weighbridge_codec::parallel::*;
 
 /// Lines of a file, from some place on.
 #[derive(Clone, Copy, Debug)]

@@ -10,10 +10,11 @@ pub(super) use digits::TextRows;
 pub(super) use lines::{BadLine, Lines, Why, numbers_at_end};
 pub(super) use prepare::{NO_WORDS, Prepared, prepare};
 
+use crate::Error;
 use crate::model::{MATRIX, Note, NoteKind, Tensor};
 use crate::wire::{Finding, Findings, Rule, Span, to_len};
 use crate::{Advice, OptionSpec};
-use rayon::prelude::*;
+use weighbridge_codec::parallel::*;
 
 pub(super) const ESCAPE: OptionSpec = OptionSpec {
     name: "escape",
@@ -61,23 +62,26 @@ pub(super) fn check_finite(
     rule: Rule,
     findings: &mut Findings,
     place: impl Fn(u64) -> Span,
-) {
-    let Some(matrix) = tensors.iter().find(|t| t.name == MATRIX) else { return };
-    let [rows, cols] = *matrix.shape.as_slice() else { return };
+) -> Result<(), Error> {
+    let Some(matrix) = tensors.iter().find(|t| t.name == MATRIX) else { return Ok(()) };
+    let [rows, cols] = *matrix.shape.as_slice() else { return Ok(()) };
     // Rows that are looked at together.
     let together = ((1u64 << 16) / cols.max(1)).max(1);
     let first_bad = |start: u64| {
         let n = together.min(rows - start);
         let (mut values, mut raw) = (vec![0.0; to_len(n * cols)], Vec::new());
-        matrix.rows_f32(start, &mut values, &mut raw);
+        if let Err(error) = matrix.rows_f32(start, &mut values, &mut raw) {
+            return Some(Err(error));
+        }
         let at = values.iter().position(|v| !v.is_finite())?;
-        Some((start * cols + at as u64, values[at]))
+        Some(Ok((start * cols + at as u64, values[at])))
     };
     let blocks = rows.div_ceil(together);
     let found = (0..blocks).into_par_iter().map(|i| i * together).find_map_first(first_bad);
-    if let Some((index, value)) = found {
+    if let Some((index, value)) = found.transpose()? {
         let finding = rule.at(place(index / cols)).field(format!("tensor {MATRIX:?}"));
         let found = format!("{value} at row {}, column {}", index / cols, index % cols);
         findings.push(finding.expected("finite numbers").found(found));
     }
+    Ok(())
 }

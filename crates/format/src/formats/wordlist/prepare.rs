@@ -2,7 +2,8 @@
 
 use super::decode::Decode;
 use crate::formats::FormatInfo;
-use crate::model::{Container, Report, Tensor, fit, lose_others, lose_precision};
+use crate::model::{Container, Tensor};
+use crate::plan::{Report, fit, lose_others, lose_precision};
 use crate::{Advice, Error, Vocabulary};
 
 /// What helps where rows have no words.
@@ -67,9 +68,9 @@ pub(crate) fn prepare(container: &Container, info: &FormatInfo) -> Result<Prepar
     lose_others(container, &embeddings, &mut report);
     let mut alone = container.clone();
     if embeddings.norms.is_some() {
-        lose_precision(embeddings.matrix, &mut report);
+        lose_precision(embeddings.matrix, &mut report)?;
     }
-    alone.tensors = vec![embeddings.original()];
+    alone.tensors = vec![embeddings.original()?];
     words.lose_special(&mut report);
     if container.vocabulary.is_none() {
         alone.drop_word_records();

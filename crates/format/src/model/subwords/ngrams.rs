@@ -1,6 +1,6 @@
 //! N-grams by name, as a finalfusion file has them.
 
-use crate::source::View;
+use crate::source::Bytes;
 use crate::wire::to_len;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -14,7 +14,7 @@ const INDEX: usize = 8;
 /// its text is made on first use, so that opening a file does not pay for it.
 #[derive(Clone, Debug)]
 pub struct Ngrams {
-    entries: View,
+    entries: Bytes,
     count: usize,
     rows: u64,
     dense: bool,
@@ -47,7 +47,7 @@ impl Ngrams {
     ///
     /// # Errors
     /// Where an entry is cut short or not UTF-8.
-    pub fn parse(view: &View, count: usize) -> Result<(Ngrams, usize), BadNgram> {
+    pub fn parse(view: &Bytes, count: usize) -> Result<(Ngrams, usize), BadNgram> {
         let bytes: &[u8] = view;
         let mut at = 0;
         let mut order = Order::default();
@@ -59,7 +59,7 @@ impl Ngrams {
             order.add(index);
             at = next;
         }
-        let entries = view.part(0..at).unwrap_or_else(|| View::owned(Vec::new()));
+        let entries = view.part(0..at).unwrap_or_else(|| Bytes::owned(Vec::new()));
         Ok((Self::new(entries, count, &order), at))
     }
 
@@ -76,10 +76,10 @@ impl Ngrams {
             order.add(index);
             count += 1;
         }
-        Self::new(View::owned(bytes), count, &order)
+        Self::new(Bytes::owned(bytes), count, &order)
     }
 
-    fn new(entries: View, count: usize, order: &Order) -> Ngrams {
+    fn new(entries: Bytes, count: usize, order: &Order) -> Ngrams {
         let rows = match order.broken {
             false => order.next,
             true => distinct(&entries, count, order.most),
@@ -121,7 +121,7 @@ impl Ngrams {
     }
 
     /// The entries as they lie in the file.
-    pub fn entries(&self) -> &View {
+    pub fn entries(&self) -> &Bytes {
         &self.entries
     }
 

@@ -3,7 +3,7 @@
 //! floret 0.10.5 trained.
 
 use super::*;
-use crate::source::View;
+use crate::source::Bytes;
 
 fn rows(subwords: &Subwords, word: &str) -> Vec<u64> {
     let mut rows = Vec::new();
@@ -126,14 +126,14 @@ fn bad_ngrams_are_placed() {
     assert_eq!(whole.get("ok"), Some(0));
     let bytes = whole.entries().to_vec();
     for cut in 0..bytes.len() {
-        let view = View::owned(bytes[..cut].to_vec());
+        let view = Bytes::owned(bytes[..cut].to_vec());
         let bad = Ngrams::parse(&view, 3).unwrap_err();
         let ngram = cut / 14;
         assert_eq!(bad, BadNgram::CutShort { ngram, at: ngram * 14 });
     }
     let mut broken = bytes;
     broken[19] = b'x';
-    let bad = Ngrams::parse(&View::owned(broken), 3).unwrap_err();
+    let bad = Ngrams::parse(&Bytes::owned(broken), 3).unwrap_err();
     assert_eq!(bad, BadNgram::NotUtf8 { ngram: 1, at: 18 });
 }
 

@@ -1,7 +1,7 @@
 //! Finding a token's number.
 
-use rayon::prelude::*;
 use std::hash::{BuildHasher, RandomState};
+use weighbridge_codec::parallel::*;
 
 /// A hash table of token numbers. The tokens stay where they are; a slot has some bits of a token's
 /// hash, so that hardly any token is looked at in vain, and where the token is, so that nothing

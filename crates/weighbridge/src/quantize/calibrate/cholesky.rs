@@ -1,6 +1,6 @@
 //! The Cholesky factor of a Hessian.
 
-use rayon::prelude::*;
+use weighbridge_codec::parallel::*;
 use weighbridge_codec::product::dot;
 
 /// Columns that are eliminated together.

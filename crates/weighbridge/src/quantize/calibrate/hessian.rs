@@ -1,7 +1,7 @@
 //! The Hessian of a layer: how the inputs of a product go together.
 
-use rayon::prelude::*;
 use weighbridge_codec::dot::dots;
+use weighbridge_codec::parallel::*;
 
 /// Rows of the matrix of sums that one task makes.
 const ROWS: usize = 32;

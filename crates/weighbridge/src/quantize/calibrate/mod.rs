@@ -11,10 +11,10 @@ use super::blocks::Order;
 use super::targets::EXCLUDE;
 use super::{ErrorSums, QuantizeSettings};
 use hessian::Hessian;
-use rayon::prelude::*;
 use rounding::{ROWS, Rounding};
 use serde::Serialize;
 use std::sync::Arc;
+use weighbridge_codec::parallel::*;
 use weighbridge_encoder::{Encoder, Settings};
 use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
@@ -138,7 +138,7 @@ fn round(
     let starts: Vec<u64> = (0..rows).step_by(ROWS).collect();
     let some = |start: &u64| {
         let n = to_len((rows - start) * cols).min(ROWS * to_len(cols));
-        let weights = tensor.values_f32(start * cols, n);
+        let weights = tensor.values_f32(start * cols, n)?;
         let rounded = rounding.rows(&weights).map_err(|why| {
             let what = format!("tensor {:?}, a row from {start} on: {why}", tensor.name);
             Error::refused(what, EXCLUDE)
@@ -157,7 +157,7 @@ fn round(
     scales.resize(to_len(layout.codes), 0);
     let codes: Vec<u8> = all().flat_map(|row| row.packed(method)).collect();
     let errors = parts.iter().fold(ErrorSums::default(), |sum, (_, errors)| sum.plus(*errors));
-    let blockwise = Arc::new(Blockwise { method, scales: View::owned(scales) });
+    let blockwise = Arc::new(Blockwise::new(method, View::owned(scales)));
     let encoding = Encoding::Blockwise(blockwise);
     Ok((Target { encoding, data: Arc::new(Codes(codes)), bounds: order.clip }, errors))
 }

@@ -1,6 +1,7 @@
 //! Fitting a container into a format: what stays, what is stored differently, what is lost.
 
-use super::{BLOCK, Changed, Container, Encoding, Loss, Report, Scaled, Subject, Tensor};
+use super::{Changed, Loss, Report};
+use crate::model::{BLOCK, Container, Encoding, Scaled, Subject, Tensor};
 use crate::wire::to_len;
 use crate::{Advice, Error};
 use weighbridge_codec::DType;
@@ -164,7 +165,7 @@ pub fn place(
             continue;
         }
         let choice = if tensor.has_data() {
-            choose(tensor, holds, asked)
+            choose(tensor, holds, asked)?
         } else {
             // A declaration has no values to convert: its type is held or it is not.
             let own = tensor.origin.clone().unwrap_or_else(|| tensor.encoding.clone());
@@ -192,14 +193,18 @@ pub fn place(
 }
 
 /// Lists what a tensor loses when it becomes f32 because its values are computed with.
-pub fn lose_precision(tensor: &Tensor, report: &mut Report) {
+///
+/// # Errors
+/// If the values can't be read.
+pub fn lose_precision(tensor: &Tensor, report: &mut Report) -> Result<(), Error> {
     if let Encoding::Plain(dtype) = tensor.encoding
         && dtype != DType::F32
         && !dtype.wider().contains(&DType::F32)
     {
-        let change = measure(tensor, DType::F32);
+        let change = measure(tensor, DType::F32)?;
         lose_change(tensor, &Encoding::Plain(DType::F32), change, report);
     }
+    Ok(())
 }
 
 fn lose_change(tensor: &Tensor, encoding: &Encoding, change: Change, report: &mut Report) {
@@ -236,80 +241,95 @@ fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
 }
 
 /// The encoding a tensor gets, and what that changes; `None` when nothing can hold it.
-fn choose(tensor: &Tensor, holds: &Holds, asked: Option<DType>) -> Option<(Encoding, Change)> {
+fn choose(
+    tensor: &Tensor,
+    holds: &Holds,
+    asked: Option<DType>,
+) -> Result<Option<(Encoding, Change)>, Error> {
     let plain = |dtype: DType| Encoding::Plain(dtype);
+    let unchanged = |encoding: &Encoding| Ok(Some((encoding.clone(), Change::default())));
     let own = &tensor.encoding;
     if let Some(target) = tensor.target.as_ref().filter(|t| accepts(holds, &t.encoding)) {
-        return Some((target.encoding.clone(), Change::default()));
+        return unchanged(&target.encoding);
     }
     if let Some(dtype) = asked.filter(|_| own.is_real()) {
-        return Some((plain(dtype), measure(tensor, dtype)));
+        return Ok(Some((plain(dtype), measure(tensor, dtype)?)));
     }
-    // Values that were changed on the way, so that they no longer fit, stay as they are.
-    let fits = |origin: &&Encoding| match origin {
-        Encoding::Plain(dtype) => measure(tensor, *dtype).changed == 0,
-        // Codes in a wider type; values are looked at one by one when they are written.
-        Encoding::Scaled(codes) => match own {
-            Encoding::Scaled(_) => measure_codes(tensor, codes.codes).changed == 0,
-            _ => true,
-        },
-        Encoding::Blockwise(_) | Encoding::Product(_) => true,
-    };
-    if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o)).filter(fits) {
-        return Some((origin.clone(), Change::default()));
+    if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o))
+        && fits_origin(tensor, origin)?
+    {
+        return unchanged(origin);
     }
     if accepts(holds, own) {
-        return Some((own.clone(), Change::default()));
+        return unchanged(own);
     }
     let first_held = |list: &[DType]| list.iter().copied().find(|d| holds.dtypes.contains(d));
     let stored = match own {
         // Dequantizing gives f32 by definition.
         Encoding::Scaled(_) | Encoding::Blockwise(_) | Encoding::Product(_) => {
-            return first_held(&[DType::F32, DType::F64]).map(|d| (plain(d), Change::default()));
+            let held = first_held(&[DType::F32, DType::F64]);
+            return Ok(held.map(|d| (plain(d), Change::default())));
         }
         Encoding::Plain(dtype) => *dtype,
     };
     if let Some(wider) = first_held(stored.wider()) {
-        return Some((plain(wider), Change::default()));
+        return unchanged(&plain(wider));
     }
     if stored == DType::C64 {
-        return None;
+        return Ok(None);
     }
     // Nothing holds every value of the type; perhaps something holds the values that are there.
     let narrower = [DType::I32, DType::U32, DType::F32, DType::F16];
-    let tries: Vec<_> = narrower
+    let tries = narrower
         .into_iter()
         .filter(|d| holds.dtypes.contains(d) && (d.is_float() || stored.is_integer()))
-        .map(|d| (plain(d), measure(tensor, d)))
-        .collect();
+        .map(|d| Ok((plain(d), measure(tensor, d)?)))
+        .collect::<Result<Vec<_>, Error>>()?;
     let exact = tries.iter().find(|(_, c)| c.changed == 0).cloned();
-    exact.or_else(|| tries.into_iter().find(|(e, _)| e.is_real()))
+    Ok(exact.or_else(|| tries.into_iter().find(|(e, _)| e.is_real())))
+}
+
+/// Whether a tensor's values still are those of the encoding that it had. Values that were changed
+/// on the way, so that they no longer fit, stay as they are.
+fn fits_origin(tensor: &Tensor, origin: &Encoding) -> Result<bool, Error> {
+    Ok(match (origin, &tensor.encoding) {
+        (Encoding::Plain(dtype), _) => measure(tensor, *dtype)?.changed == 0,
+        // Codes in a wider type.
+        (Encoding::Scaled(codes), Encoding::Scaled(_)) => {
+            measure_codes(tensor, codes.codes)?.changed == 0
+        }
+        // Values are looked at one by one when they are written.
+        (Encoding::Scaled(_) | Encoding::Blockwise(_) | Encoding::Product(_), _) => true,
+    })
 }
 
 /// What storing a tensor's codes in a type of another width would change.
-fn measure_codes(tensor: &Tensor, to: DType) -> Change {
+fn measure_codes(tensor: &Tensor, to: DType) -> Result<Change, Error> {
     let codes = Tensor { encoding: Encoding::Plain(tensor.encoding.stored()), ..tensor.clone() };
     measure(&codes, to)
 }
 
 /// What storing a tensor as `to` would change.
-pub fn measure(tensor: &Tensor, to: DType) -> Change {
+///
+/// # Errors
+/// If the values can't be read.
+pub fn measure(tensor: &Tensor, to: DType) -> Result<Change, Error> {
     let mut change = Change::default();
     let (mut raw, mut floats, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
     for start in (0..tensor.count()).step_by(BLOCK) {
         let n = to_len(tensor.count() - start).min(BLOCK);
         change.add(match &tensor.encoding {
             Encoding::Plain(dtype) => {
-                convert::measure(*dtype, to, tensor.canonical(start, n, &mut raw), n)
+                convert::measure(*dtype, to, tensor.canonical(start, n, &mut raw)?, n)
             }
             _ => {
                 floats.resize(n, 0f32);
-                tensor.decode(start, &mut floats, &mut raw);
+                tensor.decode(start, &mut floats, &mut raw)?;
                 decoded.clear();
                 decoded.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
                 convert::measure(DType::F32, to, &decoded, n)
             }
         });
     }
-    change
+    Ok(change)
 }

@@ -1,6 +1,8 @@
 //! What the hub remembers of subwords.
 
+use super::unpack::Bad;
 use crate::model::{Ngrams, SubwordKind, Subwords};
+use crate::source::Bytes;
 use crate::source::View;
 use crate::wire::to_len;
 use serde::{Deserialize, Serialize};
@@ -47,7 +49,7 @@ pub(super) fn hub_subwords(
         SubwordKind::FastText { buckets } => HubKind::FastText { buckets: *buckets },
         SubwordKind::Explicit(ngrams) => HubKind::Explicit {
             count: ngrams.len() as u64,
-            entries: carry("ngrams", ngrams.entries().clone()),
+            entries: carry("ngrams", ngrams.entries().clone().into()),
         },
         SubwordKind::Floret { buckets, hashes, seed, bow, eow } => HubKind::Floret {
             buckets: *buckets,
@@ -64,17 +66,17 @@ impl HubSubwords {
     /// With the n-grams; `carried` gives the bytes of a further tensor.
     pub(super) fn resolve(
         self,
-        carried: &mut dyn FnMut(&str) -> Result<View, String>,
-    ) -> Result<Subwords, String> {
+        carried: &mut dyn FnMut(&str) -> Result<Bytes, Bad>,
+    ) -> Result<Subwords, Bad> {
         let kind = match self.kind {
             HubKind::Buckets { exponent } => SubwordKind::Buckets { exponent },
             HubKind::FastText { buckets } => SubwordKind::FastText { buckets },
             HubKind::Explicit { count, entries } => {
-                let view = carried(&entries)?;
+                let bytes = carried(&entries)?;
                 let bad = |e| format!("the n-grams are damaged: {e:?}");
-                let (ngrams, used) = Ngrams::parse(&view, to_len(count)).map_err(bad)?;
-                if used != view.len() {
-                    return Err("bytes follow the last n-gram".to_owned());
+                let (ngrams, used) = Ngrams::parse(&bytes, to_len(count)).map_err(bad)?;
+                if used != bytes.len() {
+                    return Err("bytes follow the last n-gram".to_owned().into());
                 }
                 SubwordKind::Explicit(Arc::new(ngrams))
             }
@@ -84,6 +86,6 @@ impl HubSubwords {
         };
         let subwords = Subwords::new(self.min_n, self.max_n, kind);
         let why = subwords.fault();
-        why.map_or(Ok(subwords), |why| Err(format!("subwords: {why}")))
+        why.map_or(Ok(subwords), |why| Err(format!("subwords: {why}").into()))
     }
 }

@@ -1,10 +1,11 @@
 //! What the hub remembers of tensors: the encodings they had, declarations, shared bytes.
 
-use super::hub_values::dtype_of;
+use super::values::dtype_of;
 use crate::model::{
     Blockwise, Container, Data, Dialect, Encoding, Product, Scaled, Scaling, Tensor,
 };
 use crate::source::View;
+use crate::wire::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ pub(super) enum HubEncoding {
 }
 
 /// A tensor as it is to be written, with what the hub must remember of it.
-pub(super) struct Stored<'a> {
+pub(in super::super) struct Stored<'a> {
     pub tensor: &'a Tensor,
     pub encoding: Encoding,
     pub codes: bool,
@@ -76,13 +77,12 @@ pub(super) fn hub_tensors(
     stored: &[Stored],
     carry: &mut dyn FnMut(&str, View) -> String,
 ) -> Vec<HubTensor> {
-    let mut first: HashMap<(usize, usize), &str> = HashMap::new();
+    let mut first: HashMap<(usize, Span), &str> = HashMap::new();
     let mut list = Vec::new();
     for s in stored {
         let t = s.tensor;
         let alias = t.view().filter(|v| !v.is_empty()).and_then(|view| {
-            // Views of the same place begin at the same address and have the same length.
-            let place = (view.as_ptr().addr(), view.len());
+            let place = view.place();
             let known = first.get(&place).copied();
             first.entry(place).or_insert(&t.name);
             known
@@ -178,7 +178,7 @@ fn encoding_of(
         HubEncoding::Blockwise { method, cols, scales } => {
             let known = BlockType::from_name(&method);
             let method = known.ok_or_else(|| format!("unknown method {method:?}"))?;
-            let blockwise = Blockwise { method, scales: carried(&scales)? };
+            let blockwise = Blockwise::new(method, carried(&scales)?);
             return Ok((Encoding::Blockwise(Arc::new(blockwise)), cols));
         }
         HubEncoding::Product { dim, parts, centroids, values, projection, norms } => {
@@ -251,7 +251,7 @@ pub(super) fn restore_tensors(
             tensor.origin = Some(encoding);
         }
         if let (Some(twin), Data::Stored(view, _)) = (twin, &mut tensor.data)
-            && **view == *twin
+            && view.same_bytes(&twin)
         {
             *view = twin;
         }
@@ -267,7 +267,7 @@ impl Tensor {
         match &encoding {
             Encoding::Plain(_) => return Err("codes without a scale".into()),
             Encoding::Blockwise(_) | Encoding::Product(_) => {
-                let bytes = self.view().map(|v| v.len() as u64);
+                let bytes = self.view().map(View::len);
                 if bytes != encoding.byte_len(&self.shape) {
                     return Err(wrong(&encoding.name()));
                 }

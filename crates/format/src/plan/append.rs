@@ -1,6 +1,7 @@
 //! Rows that are written one behind the other, before it is known how many there will be.
 
-use super::{Encoding, Report, Tensor};
+use super::Report;
+use crate::model::{Encoding, Tensor};
 use crate::{Error, Options};
 use serde::{Deserialize, Serialize};
 use weighbridge_codec::DType;

@@ -9,19 +9,19 @@ use weighbridge_format::sink::{FileSystem, OutFile, RealFiles};
 /// Does what the real one does until the operation with the given number, which fails. Clean-up
 /// after it succeeds again.
 #[derive(Debug)]
-pub struct FailingFiles {
+pub(crate) struct FailingFiles {
     left: Rc<Cell<u64>>,
     failed: Rc<Cell<bool>>,
 }
 
 impl FailingFiles {
     /// The operation with this number fails, counted from 0.
-    pub fn at(operation: u64) -> Self {
+    pub(crate) fn at(operation: u64) -> Self {
         FailingFiles { left: Rc::new(Cell::new(operation)), failed: Rc::default() }
     }
 
     /// Whether an operation was made to fail.
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.failed.get()
     }
 

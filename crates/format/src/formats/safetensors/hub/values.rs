@@ -1,8 +1,8 @@
 //! Metadata values in the hub's JSON.
 
-use super::hub::KEY;
+use super::KEY;
 use crate::model::{Array, Value};
-use crate::source::View;
+use crate::source::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
@@ -56,7 +56,7 @@ pub(super) fn value_of(
             if bytes.len() as u64 != u64::from(count).div_ceil(8) {
                 return Err(format!("metadata {key:?} has the wrong size"));
             }
-            Value::Bits { count, bytes: View::owned(bytes) }
+            Value::Bits { count, bytes: Bytes::owned(bytes) }
         }
         HubValue::Array(dtype, shape, data) => {
             let (dtype, data) = (dtype_of(&dtype)?, unhex(&data)?);
@@ -64,7 +64,7 @@ pub(super) fn value_of(
             if size != Some(data.len() as u64) {
                 return Err(format!("metadata {key:?} has the wrong size"));
             }
-            Value::Array(Array { dtype, shape, data: View::owned(data) })
+            Value::Array(Array { dtype, shape, data: Bytes::owned(data) })
         }
     }))
 }

@@ -1,6 +1,6 @@
 //! Tensors that are the same bytes of a source stay one range in the target.
 
-use super::{Encoding, Tensor};
+use crate::model::{Encoding, Tensor};
 use crate::wire::Span;
 use std::collections::HashMap;
 

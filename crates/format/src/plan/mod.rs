@@ -1,0 +1,16 @@
+//! From a container to the bytes of a format: what fits, what is lost, and every byte in order.
+
+mod append;
+mod fit;
+mod narrow;
+mod pieces;
+mod report;
+mod shared;
+mod stream;
+
+pub use append::{EncodeRows, RowBlock, RowFigures, RowLayout};
+pub use fit::{Holds, Keeps, Placement, fit, lose_precision, measure, place};
+pub(crate) use narrow::lose_others;
+pub use pieces::{FilePlan, Piece, Plan};
+pub use report::{Changed, Loss, LossKind, Report, Rounding};
+pub use shared::SharedData;

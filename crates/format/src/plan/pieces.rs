@@ -1,0 +1,155 @@
+//! A plan: every byte of the files to be written, before the first is written.
+
+use super::Report;
+use super::stream::TensorStream;
+use crate::Error;
+use crate::model::{Encoding, Produce, Tensor};
+use crate::source::View;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One run of bytes of a planned file.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Piece {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// So many zeros.
+    Zeros(u64),
+    /// Bytes of a source, as they are.
+    View(View),
+    /// Bytes made while writing.
+    Stream {
+        /// How many.
+        bytes: u64,
+        /// What makes them.
+        from: Arc<dyn Produce>,
+    },
+    /// CRC32 of the bytes `start..end` of this file, which were written before; piece boundaries.
+    Crc32 {
+        /// The first of them.
+        start: u64,
+        /// The byte behind the last.
+        end: u64,
+    },
+}
+
+impl Piece {
+    /// How many bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Piece::Bytes(b) => b.len() as u64,
+            Piece::Zeros(n) => *n,
+            Piece::View(v) => v.len(),
+            Piece::Stream { bytes, .. } => *bytes,
+            Piece::Crc32 { .. } => 4,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A tensor's data in an encoding.
+    pub fn tensor(tensor: &Tensor, encoding: &Encoding, bytes: u64) -> Piece {
+        let from = match &tensor.target {
+            Some(target) if target.encoding == *encoding => target.data.clone(),
+            _ => Arc::new(TensorStream { tensor: tensor.clone(), encoding: encoding.clone() }),
+        };
+        Piece::Stream { bytes, from }
+    }
+}
+
+/// A file to be written: the one that was asked for, one beside it, or one in the folder that was
+/// asked for.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct FilePlan {
+    /// `None` for the file that was asked for, else the name of one in the same folder; of one in
+    /// the planned folder, with `/` between folders.
+    pub beside: Option<String>,
+    /// Its bytes, in order.
+    pub pieces: Vec<Piece>,
+    /// Sum of the pieces' lengths so far.
+    pub size: u64,
+    /// A file that has all these bytes already, but for those of the first piece if that is
+    /// [`Piece::Bytes`]. It is renamed instead of written.
+    pub adopted: Option<PathBuf>,
+}
+
+impl FilePlan {
+    /// A file with a name of its own, beside the one that was asked for or in the planned folder.
+    pub fn named(name: impl Into<String>) -> FilePlan {
+        FilePlan { beside: Some(name.into()), ..FilePlan::default() }
+    }
+
+    /// Adds bytes.
+    pub fn push(&mut self, piece: Piece) {
+        self.size += piece.len();
+        self.pieces.push(piece);
+    }
+
+    /// Zeros up to an offset that was computed before.
+    pub fn pad_to(&mut self, offset: u64) {
+        if offset > self.size {
+            self.push(Piece::Zeros(offset - self.size));
+        }
+    }
+}
+
+/// Every byte of the files to be written, and what is lost on the way.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Id of the format that the content came from; empty if it came from no file.
+    pub from: &'static str,
+    /// Id of the format that is written.
+    pub to: &'static str,
+    /// The file that was asked for, and those beside it; or all files of a folder.
+    pub files: Vec<FilePlan>,
+    /// A folder was asked for, and all files go into it.
+    pub is_folder: bool,
+    /// What is kept, stored otherwise and lost.
+    pub report: Report,
+    /// Losses are accepted.
+    accepted: bool,
+}
+
+impl Plan {
+    /// One file.
+    pub fn single(file: FilePlan, report: Report) -> Plan {
+        Plan::several(vec![file], report)
+    }
+
+    /// A file, and others beside it.
+    pub fn several(files: Vec<FilePlan>, report: Report) -> Plan {
+        Plan { files, report, ..Plan::default() }
+    }
+
+    /// A folder of files.
+    pub fn folder(files: Vec<FilePlan>, report: Report) -> Plan {
+        Plan { is_folder: true, ..Plan::several(files, report) }
+    }
+
+    /// Accepts what is lost, if `yes`. Without that, a plan that loses something is not written.
+    #[must_use]
+    pub fn accept_losses(mut self, yes: bool) -> Plan {
+        self.accepted = yes;
+        self
+    }
+
+    /// # Errors
+    /// [`Error::Loss`] if something is lost and that was not accepted.
+    pub(crate) fn check_losses(&self) -> Result<(), Error> {
+        if self.report.losses.is_empty() || self.accepted {
+            return Ok(());
+        }
+        Err(Error::Loss(self.report.losses.clone()))
+    }
+
+    /// Bytes of all files together.
+    pub fn size(&self) -> u64 {
+        self.files.iter().map(|f| f.size).sum()
+    }
+}

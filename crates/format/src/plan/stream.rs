@@ -1,0 +1,150 @@
+//! A tensor's data in an encoding, made block by block while it is written.
+
+use crate::Error;
+use crate::model::{BLOCK, Blockwise, Encoding, Produce, Tensor, row_parts};
+use crate::wire::to_len;
+use weighbridge_codec::block::{self, BlockRow, BlockType};
+use weighbridge_codec::{DType, Scalar, convert, element};
+
+/// Streams a tensor's data in another encoding.
+#[derive(Debug)]
+pub(super) struct TensorStream {
+    pub tensor: Tensor,
+    pub encoding: Encoding,
+}
+
+impl Produce for TensorStream {
+    /// Bytes of a mapped file need not be copied once more.
+    fn is_work(&self) -> bool {
+        self.tensor.encoding != self.encoding
+            || self.tensor.view().is_none_or(|v| v.resident().is_none())
+    }
+
+    fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
+        let tensor = &self.tensor;
+        let as_it_is = tensor.encoding == self.encoding;
+        if let Encoding::Product(_) = &self.encoding {
+            return if as_it_is { stream_rows(tensor, out) } else { Err(no_way_back(tensor)) };
+        }
+        if let Encoding::Blockwise(blockwise) = &self.encoding {
+            return match tensor.view().filter(|_| as_it_is) {
+                Some(codes) => codes.for_each_block(BLOCK as u64, out),
+                None => restore(blockwise, tensor, out),
+            };
+        }
+        let (mut raw, mut floats, mut made, mut decoded) = (vec![], vec![], vec![], vec![]);
+        let count = tensor.count();
+        for start in (0..count).step_by(BLOCK) {
+            let n = to_len(count - start).min(BLOCK);
+            match (&tensor.encoding, &self.encoding) {
+                _ if as_it_is => {
+                    out(tensor.canonical(start, n, &mut raw)?)?;
+                    continue;
+                }
+                (Encoding::Plain(from), Encoding::Plain(to)) => {
+                    let bytes = tensor.canonical(start, n, &mut raw)?;
+                    convert::convert(*from, *to, bytes, n, &mut made);
+                }
+                // These are done with above.
+                (_, Encoding::Blockwise(_) | Encoding::Product(_)) => return Ok(()),
+                (_, Encoding::Plain(to)) => {
+                    floats.resize(n, 0f32);
+                    tensor.decode(start, &mut floats, &mut raw)?;
+                    decoded.clear();
+                    decoded.extend(floats.iter().flat_map(|v| v.to_le_bytes()));
+                    convert::convert(DType::F32, *to, &decoded, n, &mut made);
+                }
+                // The codes in a type of another width.
+                (Encoding::Scaled(a), Encoding::Scaled(b)) if a.scaling == b.scaling => {
+                    let bytes = tensor.canonical(start, n, &mut raw)?;
+                    convert::convert(a.codes, b.codes, bytes, n, &mut made);
+                }
+                (_, Encoding::Scaled(scaled)) => {
+                    floats.resize(n, 0f32);
+                    tensor.decode(start, &mut floats, &mut raw)?;
+                    made.clear();
+                    made.resize((n * to_len(scaled.codes.bits())).div_ceil(8), 0);
+                    let mut channels = scaled.channels(start, &tensor.shape);
+                    for (i, &value) in floats.iter().enumerate() {
+                        let code = scaled.exact_code(value, channels.next());
+                        let code = code
+                            .and_then(|c| i64::try_from(c).ok())
+                            .ok_or_else(|| not_recovered(&tensor.name, start + i as u64, value))?;
+                        element::write(scaled.codes, &mut made, i, Scalar::Int(code));
+                    }
+                }
+            }
+            out(&made)?;
+        }
+        Ok(())
+    }
+}
+
+/// The codes of a matrix as they are.
+fn stream_rows(
+    tensor: &Tensor,
+    out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let [rows, cols] = *tensor.shape.as_slice() else { return Ok(()) };
+    let together = (BLOCK as u64 / cols.max(1)).max(1);
+    let mut buffer = Vec::new();
+    for row in (0..rows).step_by(to_len(together)) {
+        let n = together.min(rows - row);
+        out(tensor.row_bytes(row, n, &mut buffer)?)?;
+    }
+    Ok(())
+}
+
+fn no_way_back(tensor: &Tensor) -> Error {
+    let what = format!("tensor {:?} can't be given its old codes again", tensor.name);
+    Error::refused(what, "quantizing makes new ones")
+}
+
+fn not_recovered(name: &str, index: u64, value: f32) -> Error {
+    Error::refused(
+        format!(
+            "value {value} at index {index} of tensor {name:?} is not a code of its recorded scale"
+        ),
+        "the values were changed since they were decoded; remove the \"weighbridge\" metadata entry",
+    )
+}
+
+/// Passes the codes of values that were decoded with these scales before to `out`.
+fn restore(
+    blockwise: &Blockwise,
+    tensor: &Tensor,
+    out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let Some(layout) = Blockwise::layout(blockwise.method, &tensor.shape) else { return Ok(()) };
+    let (method, scales) = (blockwise.method, blockwise.scale_bytes()?);
+    let mut made = Vec::new();
+    for part in row_parts(layout.rows, layout.cols) {
+        let (scales, sub_scales) = layout.row_scales(scales, part.row);
+        let row = BlockRow { method, cols: 0, scales, sub_scales, codes: &[] };
+        let start = part.row * layout.cols + part.col;
+        made.clear();
+        for (i, values) in tensor.values_f32(start, part.len)?.chunks(block::BLOCK).enumerate() {
+            let scale = row.block_scale(to_len(part.col) / block::BLOCK + i);
+            let mut codes = [0u8; block::BLOCK];
+            for (j, (code, &value)) in codes.iter_mut().zip(values).enumerate() {
+                let index = start + (i * block::BLOCK + j) as u64;
+                *code = exact_code(value, scale, method)
+                    .ok_or_else(|| not_recovered(&tensor.name, index, value))?;
+            }
+            let end = made.len();
+            made.resize(end + method.block_bytes(), 0);
+            block::pack(method, &codes, &mut made[end..]);
+        }
+        out(&made)?;
+    }
+    Ok(())
+}
+
+/// The code that decodes to exactly this value, if there is one.
+#[allow(clippy::cast_possible_truncation)]
+fn exact_code(value: f32, scale: f32, method: BlockType) -> Option<u8> {
+    let code = if scale == 0.0 { 0.0 } else { (value / scale).round() };
+    let largest = f32::from(method.largest_code());
+    let there = (-largest - 1.0..=largest).contains(&code);
+    (there && (scale * code).to_bits() == value.to_bits()).then_some((code as i8).cast_unsigned())
+}

@@ -1,0 +1,149 @@
+//! Files of the file system: mapped, or read range by range.
+
+use super::{FileChanged, ReadRange, Source};
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// How the bytes of a regular file are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Mapped into memory; read range by range where that fails. The fastest.
+    #[default]
+    Mapped,
+    /// Read range by range. A file that is cut or rewritten meanwhile is an error, where a mapping
+    /// would end the program or show other bytes.
+    Reads,
+}
+
+pub(super) fn open(path: &Path, access: Access) -> io::Result<Source> {
+    let mut file = File::open(path)?;
+    let meta = file.metadata()?;
+    // A device has no end.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if meta.file_type().is_char_device() || meta.file_type().is_block_device() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is a device, not a file"));
+        }
+    }
+    if !meta.is_file() || meta.len() == 0 {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        return Ok(Source::from_vec(bytes));
+    }
+    #[cfg(feature = "mmap")]
+    if access == Access::Mapped
+        && let Some(mapped) = super::map::map(&file)
+    {
+        return Ok(mapped);
+    }
+    let _ = access;
+    Ok(Source::from_ranges(path, FileRanges { len: meta.len(), stamp: stamp(&meta), file }))
+}
+
+/// A file that is read at positions, and must stay as it was when it was opened.
+#[derive(Debug)]
+struct FileRanges {
+    file: File,
+    len: u64,
+    stamp: Option<SystemTime>,
+}
+
+/// When the file was written last, where the system knows.
+fn stamp(meta: &Metadata) -> Option<SystemTime> {
+    meta.modified().ok()
+}
+
+impl ReadRange for FileRanges {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let n = read_at(&self.file, offset, out)?;
+        let now = self.file.metadata()?;
+        if now.len() != self.len || stamp(&now) != self.stamp {
+            return Err(io::Error::other(FileChanged));
+        }
+        Ok(n)
+    }
+
+    fn is_cheap(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, out, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, out, offset)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn read_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+    use std::io::Seek;
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Error, View};
+
+    fn file(bytes: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        std::fs::write(&path, bytes).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn mapped_and_read_files_give_the_same_bytes() {
+        let (_folder, path) = file(b"hello");
+        for access in [Access::Mapped, Access::Reads] {
+            let source = open(&path, access).unwrap();
+            let is_mapped = access == Access::Mapped && cfg!(feature = "mmap");
+            assert_eq!(source.resident().is_some(), is_mapped);
+            assert_eq!(source.head().unwrap(), b"hello");
+            // A view keeps the file open.
+            let view = source.view(1..3).unwrap();
+            assert!(source.view(1..6).is_none());
+            assert!(source.bytes(1..6).is_err());
+            drop(source);
+            assert_eq!(*view.load().unwrap(), *b"el");
+            assert_eq!(view.read(1..2, &mut Vec::new()).unwrap(), b"l");
+            assert!(view.read(1..3, &mut Vec::new()).is_err());
+            assert_eq!(view.load().unwrap().span(), 1..3);
+        }
+        std::fs::write(&path, b"").unwrap();
+        assert!(open(&path, Access::Mapped).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_an_error() {
+        let cut = |path: &Path| File::options().write(true).open(path).unwrap().set_len(2).unwrap();
+        let rewritten = |path: &Path| {
+            let file = File::options().write(true).open(path).unwrap();
+            let later = SystemTime::now() + std::time::Duration::from_secs(5);
+            std::io::Write::write_all(&mut &file, b"HELLO").unwrap();
+            file.set_modified(later).unwrap();
+        };
+        let changes: [&dyn Fn(&Path); 2] = [&cut, &rewritten];
+        for change in changes {
+            let (_folder, path) = file(b"hello");
+            let source = open(&path, Access::Reads).unwrap();
+            let view: View = source.view(0..5).unwrap();
+            assert_eq!(*view.load().unwrap(), *b"hello");
+            change(&path);
+            let error = view.load().unwrap_err();
+            assert!(matches!(error, Error::Changed { .. }), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Why reading stops.
+
+use super::Finding;
+use crate::Error;
+
+/// Why reading stopped: a broken rule that makes the rest unreadable, or another failure.
+#[derive(Debug)]
+pub enum Stop {
+    /// A rule of the format is broken.
+    Broken(Box<Finding>),
+    /// Something else went wrong.
+    Failed(Error),
+}
+
+impl From<Box<Finding>> for Stop {
+    fn from(finding: Box<Finding>) -> Self {
+        Stop::Broken(finding)
+    }
+}
+
+impl From<Finding> for Stop {
+    fn from(finding: Finding) -> Self {
+        Stop::Broken(Box::new(finding))
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(error)
+    }
+}

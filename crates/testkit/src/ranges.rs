@@ -1,0 +1,87 @@
+//! Sources that hand out their bytes in other ways than a file does.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use weighbridge_format::Source;
+use weighbridge_format::source::ReadRange;
+
+/// Bytes that are read range by range: so many at a time, until a read fails.
+#[derive(Debug)]
+pub struct Ranges {
+    bytes: Vec<u8>,
+    most: usize,
+    fails_at: u64,
+    read: Arc<Reads>,
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+pub struct Reads {
+    calls: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Reads {
+    /// How often something was read.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl Ranges {
+    /// As many bytes as are asked for.
+    pub fn new(bytes: Vec<u8>) -> Ranges {
+        Ranges { bytes, most: usize::MAX, fails_at: u64::MAX, read: Arc::default() }
+    }
+
+    /// So many bytes at most, each time.
+    #[must_use]
+    pub fn at_most(self, most: usize) -> Ranges {
+        Ranges { most, ..self }
+    }
+
+    /// The read with this number fails, counted from 0, and all behind it.
+    #[must_use]
+    pub fn failing_at(self, read: u64) -> Ranges {
+        Ranges { fails_at: read, ..self }
+    }
+
+    /// Counts reads together with other sources.
+    #[must_use]
+    pub fn counted(self, read: &Arc<Reads>) -> Ranges {
+        Ranges { read: read.clone(), ..self }
+    }
+
+    /// The source of these bytes.
+    pub fn source(self) -> Source {
+        Source::from_ranges("ranges", self)
+    }
+}
+
+impl ReadRange for Ranges {
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        if self.read.calls.fetch_add(1, Ordering::Relaxed) >= self.fails_at {
+            return Err(io::Error::other("this read was told to fail"));
+        }
+        let start = usize::try_from(offset).unwrap().min(self.bytes.len());
+        let n = out.len().min(self.most).min(self.bytes.len() - start);
+        out[..n].copy_from_slice(&self.bytes[start..start + n]);
+        self.read.bytes.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+
+    /// Nothing is kept of what was read, so that everything must be read.
+    fn is_cheap(&self) -> bool {
+        true
+    }
+}
