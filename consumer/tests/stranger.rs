@@ -39,7 +39,7 @@ fn a_format_of_ones_own() {
     let there = formats.open(&there, &Options::default()).unwrap();
     let back = formats.target("y.toy", None).unwrap().plan(&there, &Options::default()).unwrap();
     assert_eq!((back.from, back.to), ("safetensors", "toy"));
-    assert_eq!(back.to_bytes().unwrap(), input.source.bytes());
+    assert_eq!(back.to_bytes().unwrap(), input.source.head().unwrap());
 
     // Its rules are findings like others.
     let broken = Input::from_bytes("x.toy", b"#toy\nw 2 1 2\nb two 0\n".to_vec());
@@ -128,10 +128,10 @@ fn errors_are_matched_not_read() {
 #[test]
 fn what_verbs_return_is_json() {
     let container = words();
-    let text = serde_json::to_value(summary(&container, &Default::default())).unwrap();
+    let text = serde_json::to_value(summary(&container, &Default::default()).unwrap()).unwrap();
     assert_eq!(text["rows"]["dim"], 8);
     let other = words();
-    let same = diff(&container, &other, 0.0);
+    let same = diff(&container, &other, 0.0).unwrap();
     assert_eq!(serde_json::to_value(&same).unwrap()["same"], true);
     let settings = QuantizeSettings::new(Method::from_name("q8").unwrap());
     let done = quantize(&container, &settings, &mut Progress::none()).unwrap();
