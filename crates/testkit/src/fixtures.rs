@@ -116,7 +116,7 @@ pub fn fixtures() -> Vec<Fixture> {
             }
             let mut sample = sample.clone();
             sample.format = info.id;
-            let Ok(plan) = format.plan(&sample, &Options::default()) else { continue };
+            let Ok(plan) = format.plan(&sample, &dated()) else { continue };
             list.push(
                 Fixture::from_plan(info, content, &plan).expect("a planned sample is written"),
             );
@@ -132,6 +132,11 @@ pub fn fixtures() -> Vec<Fixture> {
     list
 }
 
+/// The same time in every run, also where there is no clock.
+fn dated() -> Options {
+    Options::default().with("created-at", "2025-01-16T12:00:00Z")
+}
+
 /// A layout that a format writes only when it is asked to.
 fn other_layout(
     format: &str,
@@ -142,7 +147,7 @@ fn other_layout(
     let format =
         Formats::builtin().iter().find(|f| f.info().id == format).expect("it is in the table");
     sample.format = format.info().id;
-    let options = Options::default().with(option, value);
+    let options = dated().with(option, value);
     let plan = format.plan(&sample, &options).expect("the sample fits");
     let made = Fixture::from_plan(format.info(), content, &plan);
     Fixture { unusual: true, ..made.expect("a planned sample is written") }

@@ -133,7 +133,8 @@ fn derived_clips(tensor: &Tensor, encoding: &Encoding) -> Result<(f32, f32), Err
         let lowest = if zero.is_some() { -largest - 1.0 } else { -largest };
         let value = |code: f32| scale * (code - zero.unwrap_or(0.0));
         let (a, b) = (value(lowest), value(largest));
-        return Ok((a.min(b), a.max(b)));
+        // Not `min` and `max`: which of two zeros they give depends on the processor.
+        return Ok((if b < a { b } else { a }, if b > a { b } else { a }));
     }
     let mut most = 0f64;
     tensor.for_each_block(|values| {
