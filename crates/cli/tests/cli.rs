@@ -20,6 +20,32 @@ fn json(folder: &Path, arguments: &[&str]) -> Json {
     serde_json::from_str(&out(&run(folder, arguments))).expect("JSON")
 }
 
+/// Whether a file is mapped or read piece by piece, the same comes of it.
+#[test]
+fn files_that_are_not_mapped_give_the_same() {
+    let folder = samples();
+    let files = ["tiny.weights", "tiny.oinf", "tiny.safetensors", "i8bin/embeddings.i8bin"];
+    for file in files.into_iter().chain(["words.fifu", "tiny.mcf"]) {
+        if !folder.path().join(file).exists() {
+            panic!("{file} is not among the samples");
+        }
+        for verb in [&["inspect", "--stats", "--json"][..], &["verify", "--json"]] {
+            let mapped = run(folder.path(), &[verb, &[file]].concat());
+            let read = run(folder.path(), &[verb, &[file, "--no-mmap"]].concat());
+            assert!(mapped.status.success(), "{}", err(&mapped));
+            assert_eq!(out(&mapped), out(&read), "{verb:?} {file}");
+        }
+        let convert = |to: &str, flag: &[&str]| {
+            let output = run(folder.path(), &[&["convert", file, to], flag].concat());
+            assert!(output.status.success(), "{}", err(&output));
+            std::fs::read(folder.path().join(to)).unwrap()
+        };
+        let to = file.replace('/', "-");
+        let mapped = convert(&format!("{to}.mapped.safetensors"), &[]);
+        assert!(mapped == convert(&format!("{to}.read.safetensors"), &["--no-mmap"]), "{file}");
+    }
+}
+
 #[test]
 fn inspect_json_has_its_documented_shape() {
     let folder = samples();

@@ -204,7 +204,7 @@ impl Encoder {
             Ok(())
         };
         match team {
-            1 => work.into_par_iter().map(run).collect::<Result<(), Error>>()?,
+            1 => work.into_par_iter().try_for_each(run)?,
             _ => work.into_iter().try_for_each(run)?,
         }
         Ok(vectors)

@@ -1,7 +1,5 @@
 //! Writing is all or nothing, whatever fails.
 
-#![cfg(feature = "fs")]
-
 mod common;
 
 #[path = "common/faults.rs"]

@@ -72,7 +72,8 @@ fn a_model_directory_is_carried_with_its_settings() {
     let mut input = Input::in_memory("tiny", Vec::new(), files);
     input.is_folder = true;
     let container = Formats::builtin().open(&input, &Options::default()).unwrap();
-    let plan = format_of("embd").plan(&container, &Options::default()).unwrap();
+    let options = Options::default().with("created-at", "2025-01-16T12:00:00Z");
+    let plan = format_of("embd").plan(&container, &options).unwrap();
     assert!(plan.report.losses.is_empty() && plan.report.warnings.is_empty(), "{:?}", plan.report);
     let bytes = to_memory(&plan).unwrap().remove(0).1;
     assert!(findings(bytes.clone()).is_clean());

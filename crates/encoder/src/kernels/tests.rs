@@ -2,6 +2,7 @@
 
 use super::matrix::{Activation, Left, Panels, Start};
 use super::*;
+#[allow(unused_imports, reason = "without threads it has nothing that is used here")]
 use weighbridge_codec::parallel::*;
 
 /// Values that look random, from -1 to 1.

@@ -45,9 +45,8 @@ impl Tensor {
                     let mut each = buffer.chunks_exact_mut(width).zip(row..);
                     each.try_for_each(|(out, row)| source.read(row, out))?;
                 } else {
-                    let each = buffer.par_chunks_exact_mut(width).enumerate();
-                    each.map(|(i, out)| source.read(row + i as u64, out))
-                        .collect::<Result<(), _>>()?;
+                    let read = |(i, out): (usize, &mut [u8])| source.read(row + i as u64, out);
+                    buffer.par_chunks_exact_mut(width).enumerate().try_for_each(read)?;
                 }
                 Ok(buffer)
             }

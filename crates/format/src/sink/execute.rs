@@ -1,7 +1,5 @@
 //! Streaming one planned file, with its checksums computed on the way.
 
-#[cfg(feature = "threads")]
-use crate::model::Produce;
 use crate::plan::{FilePlan, Piece, Plan};
 use crate::{Error, Progress, Stage};
 use std::io::Write;
@@ -95,13 +93,13 @@ pub(super) fn execute(
 }
 
 /// Fewer bytes are made and written sooner than another thread is there.
-#[cfg(feature = "threads")]
+#[cfg_attr(not(feature = "threads"), allow(dead_code))]
 const WORTH_A_THREAD: u64 = 16 << 20;
 
 /// Makes bytes on another thread, a few blocks ahead of those that are written.
 #[cfg(feature = "threads")]
 fn produce_ahead(
-    from: &dyn Produce,
+    from: &dyn crate::model::Produce,
     put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     std::thread::scope(|scope| {
@@ -180,6 +178,7 @@ pub fn to_memory(plan: &Plan) -> Result<Vec<MemoryFile>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Produce;
 
     #[test]
     fn overlapping_checksums_are_those_of_the_bytes() {
@@ -245,7 +244,7 @@ mod tests {
     fn a_stream_of_the_wrong_length_is_an_error() {
         #[derive(Debug)]
         struct Short;
-        impl crate::model::Produce for Short {
+        impl Produce for Short {
             fn produce(
                 &self,
                 out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,

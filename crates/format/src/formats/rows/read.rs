@@ -147,7 +147,6 @@ fn mismatch(size: u64, message: String, expected: String, hint: Advice) -> Stop 
 fn renormalized(tensor: &Tensor, dim: u64) -> Result<Tensor, Error> {
     let bytes = to_len(DType::F32.byte_len(tensor.count()).unwrap_or(0));
     let mut out = vec![0; bytes];
-    let rows = out.par_chunks_mut(to_len(dim).saturating_mul(4)).enumerate();
     let fill = |(row, out): (usize, &mut [u8])| {
         let mut values = tensor.values_f32(row as u64 * dim, to_len(dim))?;
         normalize(&mut values);
@@ -156,7 +155,7 @@ fn renormalized(tensor: &Tensor, dim: u64) -> Result<Tensor, Error> {
         }
         Ok(())
     };
-    rows.map(fill).collect::<Result<(), Error>>()?;
+    out.par_chunks_mut(to_len(dim).saturating_mul(4)).enumerate().try_for_each(fill)?;
     let encoding = Encoding::Plain(DType::F32);
     let view = crate::source::View::owned(out);
     Ok(Tensor::unchecked(tensor.name.clone(), encoding, tensor.shape.clone(), view))
