@@ -86,7 +86,8 @@ pub struct Settings {
     pub max_tokens: Option<usize>,
     /// How many of a vector's first values are kept; all without it.
     pub dimensions: Option<usize>,
-    /// How many threads to use; those of the current rayon pool (all cores) without it.
+    /// How many threads to use; all cores, or those of the rayon pool that it is called
+    /// in, without it.
     pub threads: Option<usize>,
 }
 

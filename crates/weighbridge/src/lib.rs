@@ -33,7 +33,7 @@
 //!
 //! * [`open`] a file of any format, or bytes ([`Formats::open`]), as a [`Container`], or build one;
 //! * [`verify()`] an input against every rule of its format;
-//! * [`Edit`] a container, [`plan`] it in another format with every loss listed, and write that;
+//! * [`Edit`] a container, [`plan()`] it in another format with every loss listed, and write that;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
 //! * [`Encoder`]: texts to vectors, with a model of BERT's family; [`embed`] many into a file;
@@ -41,6 +41,21 @@
 //!
 //! Errors have kinds that can be matched, see [`Error`]. Long work takes a [`Progress`], which can
 //! stop it. Formats of others are added with [`Formats::with`].
+//!
+//! Files are mapped, read at positions ([`source::Access`]), or come from anything that gives ranges
+//! of bytes ([`source::ReadRange`]).
+//!
+//! # Features
+//!
+//! All are on by default. Without any, everything works from memory: no files, no threads, no clock.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `fs` | files and folders of the system, and the time of day |
+//! | `mmap` | mapping files into memory |
+//! | `signals` | removing unfinished files when the process is told to end |
+//! | `threads` | working on all cores |
+//! | `models` | models by name: the caches, the hub, PyPI |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

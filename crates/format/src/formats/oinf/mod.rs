@@ -7,6 +7,7 @@ mod layout;
 mod quant;
 mod read;
 mod rules;
+mod tensors;
 mod values;
 mod write;
 

@@ -1,16 +1,14 @@
 //! Bytes to container.
 
 use super::super::Stop;
-use super::layout::{self, HAS_DATA, HAS_QUANT, Header, dtype_of, read_string};
+use super::layout::{self, Header, read_string};
 use super::rules::*;
-use super::{carry, quant, values};
+use super::{carry, tensors, values};
 use crate::Input;
-use crate::model::{Arrangement, Container, Data, Encoding, Tensor, Value};
+use crate::model::{Container, Value};
 use crate::source::Source;
-use crate::wire::{Cursor, Findings, Regions, Span, What, numel, to_len};
+use crate::wire::{Cursor, Findings, Regions, Span, What, to_len};
 use std::collections::HashSet;
-use std::sync::Arc;
-use weighbridge_codec::DType;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
     let source = &input.source;
@@ -20,7 +18,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     regions.add(0..layout::HEADER, What::Structure("header"));
     let sizevars = read_sizevars(source, &h, &mut regions, findings)?;
     let metadata = read_metadata(source, &h, &mut regions, findings)?;
-    let tensors = read_tensors(source, &h, &mut regions, findings)?;
+    let tensors = tensors::read(source, &h, &mut regions, findings)?;
     if let Some((a, b)) = regions.finish(source.len(), layout::ALIGNMENT) {
         let name = |what: What| match what {
             What::Tensor(i) => format!("tensor {:?}", tensors[i].name),
@@ -112,7 +110,7 @@ fn check_header(source: &Source, h: &Header, findings: &mut Findings) -> Result<
 }
 
 /// A cursor over a table, whose number of entries of at least `smallest` bytes must be possible.
-fn table<'a>(
+pub(super) fn table<'a>(
     source: &'a Source,
     span: Span,
     count: u32,
@@ -127,7 +125,7 @@ fn table<'a>(
     Ok(Cursor::new(source, span, CUT_SHORT))
 }
 
-fn duplicate(start: u64, end: u64, name: &str) -> Stop {
+pub(super) fn duplicate(start: u64, end: u64, name: &str) -> Stop {
     DUPLICATE.at(start..end).field(format!("{name:?}")).into()
 }
 
@@ -152,7 +150,7 @@ fn read_sizevars(
 }
 
 /// A blob in the data section.
-fn blob(
+pub(super) fn blob(
     source: &Source,
     h: &Header,
     at: u64,
@@ -204,98 +202,5 @@ fn read_metadata(
         list.push((key, value));
     }
     regions.add(h.metadata..c.position(), What::Structure("metadata"));
-    Ok(list)
-}
-
-fn read_tensors(
-    source: &Source,
-    h: &Header,
-    regions: &mut Regions,
-    findings: &mut Findings,
-) -> Result<Vec<Tensor>, Stop> {
-    let smallest = if h.version == 1 { 36 } else { 52 };
-    let mut c = table(source, h.tensors..h.data, h.n_tensors, smallest, "header.n_tensors")?;
-    let (mut list, mut names) = (Vec::new(), HashSet::new());
-    for i in 0..to_len(h.n_tensors.into()) {
-        let start = c.position();
-        let name = read_string(&mut c, "tensor name", findings)?;
-        let field = format!("tensor {name:?}");
-        if !names.insert(name.clone()) {
-            return Err(duplicate(start, c.position(), &name));
-        }
-        let at = c.position();
-        let (tag, rank, flags) = (c.u32(&field)?, c.u32(&field)?, c.u32(&field)?);
-        let dtype = match tag {
-            layout::BITSET => {
-                findings.push(BITSET_TENSOR.at(at..at + 4).field(&field));
-                DType::Bitset
-            }
-            tag => dtype_of(tag).ok_or_else(|| {
-                TYPE.at(at..at + 4).field(&field).expected("1 to 13 or 16 to 25").found(tag)
-            })?,
-        };
-        let known = if h.version == 1 { HAS_DATA } else { HAS_DATA | HAS_QUANT };
-        if flags & !known != 0 {
-            findings.push(
-                RESERVED
-                    .at(at + 8..at + 12)
-                    .field(&field)
-                    .expected(format!("flags within {known:#b}"))
-                    .found(flags),
-            );
-        }
-        let shape = c.u64_list(rank, &field)?;
-        let at = c.position();
-        let (size, offset) = (c.u64(&field)?, c.u64(&field)?);
-        let (quant_size, quant_offset) =
-            if h.version == 1 { (0, 0) } else { (c.u64(&field)?, c.u64(&field)?) };
-        let bytes = numel(&shape).and_then(|n| dtype.byte_len(n));
-        let wrong_size = || {
-            let expected = bytes.map_or("a size that exists".to_owned(), |b| format!("{b} bytes"));
-            let finding = TENSOR_SIZE.at(at..at + 8).field(&field).expected(expected);
-            finding.found(format!("{size} bytes")).hint("the file may be cut short or damaged")
-        };
-        let bytes = bytes.ok_or_else(wrong_size)?;
-        let data = if flags & HAS_DATA == 0 {
-            if size != 0 || offset != 0 {
-                findings.push(
-                    DECLARED
-                        .at(at..at + 16)
-                        .field(&field)
-                        .expected("0, 0")
-                        .found(format!("{size}, {offset}")),
-                );
-            }
-            Data::Declared
-        } else {
-            if size != bytes {
-                return Err(wrong_size().into());
-            }
-            let span = blob(source, h, at, offset, size, &field)?;
-            regions.add(span.clone(), What::Tensor(i));
-            let view = source.view(span.clone()).ok_or_else(|| BLOB.at(span))?;
-            Data::Stored(view, Arrangement::default())
-        };
-        let encoding = if flags & HAS_QUANT != 0 && h.version == 2 {
-            let span = blob(source, h, at + 16, quant_offset, quant_size, &field)?;
-            let scaled = quant::read(source, span.clone(), dtype, &shape, &field, findings)?;
-            regions.add(span, What::Scales(i));
-            Encoding::Scaled(Arc::new(scaled))
-        } else {
-            if quant_size != 0 || quant_offset != 0 {
-                findings.push(
-                    DECLARED
-                        .at(at + 16..at + 32)
-                        .field(&field)
-                        .message("a tensor without scales must have quantization size and offset 0")
-                        .expected("0, 0")
-                        .found(format!("{quant_size}, {quant_offset}")),
-                );
-            }
-            Encoding::Plain(dtype)
-        };
-        list.push(Tensor::with_data(name, encoding, shape, data));
-    }
-    regions.add(h.tensors..c.position(), What::Structure("tensor index"));
     Ok(list)
 }
