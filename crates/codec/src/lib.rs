@@ -10,6 +10,7 @@
 //! * [`dot`]: products of rows of floats with vectors.
 //! * [`integer`]: whole tensors as integers with one scale.
 //! * [`product`]: product quantization, the codes of word embeddings.
+//! * [`simd`]: vectors for each kind of processor, which the kernels are written with.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
@@ -27,6 +28,8 @@ pub mod minifloat;
 pub mod product;
 #[allow(unsafe_code)]
 pub mod scan;
+#[allow(unsafe_code)]
+pub mod simd;
 
 pub use dtype::{Class, DType};
 pub use element::Scalar;
