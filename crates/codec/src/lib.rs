@@ -15,7 +15,6 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
-#[allow(unsafe_code)]
 pub mod block;
 pub mod convert;
 #[allow(unsafe_code)]
