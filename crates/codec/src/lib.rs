@@ -17,15 +17,12 @@
 
 pub mod block;
 pub mod convert;
-#[allow(unsafe_code)]
 pub mod dot;
 mod dtype;
 pub mod element;
 pub mod integer;
 pub mod minifloat;
-#[allow(unsafe_code)]
 pub mod product;
-#[allow(unsafe_code)]
 pub mod scan;
 #[allow(unsafe_code)]
 pub mod simd;

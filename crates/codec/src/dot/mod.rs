@@ -1,20 +1,15 @@
 //! Dot products of rows of f32 with vectors, and the squared lengths of the rows.
 //!
-//! A dot product is defined by `scalar::tile`: value `i` is accumulated into sum `i % 8` by a fused
-//! multiply-add, which rounds once, and the eight sums are added in a fixed order. Every function
-//! here and every version of it keeps to that. So the product of a row with a query has the same
+//! A dot product is defined so: value `i` is accumulated into sum `i % 8` by a fused
+//! multiply-add, which rounds once, and the eight sums are added in a fixed order. Vectors are padded
+//! with zeros to a multiple of eight. Every function here keeps to that at every level. So the product of a row with a query has the same
 //! bits whether it was asked for alone or among others, and on every machine (a processor without
 //! fused multiply-add computes it slowly).
 //!
 //! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of
 //! the sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "aarch64")]
-mod neon;
-mod scalar;
-
+use crate::simd::{Eight, EightKernel, Level};
 use std::ops::Range;
 
 /// Rows that are multiplied at the same time, one from each quarter of all: memory is read faster in
@@ -25,23 +20,6 @@ const ROWS: usize = 4;
 /// cache, so that there is room for the three queries that they are multiplied with.
 const CACHED_VALUES: usize = 4096;
 
-/// Calls the fastest version that the processor has.
-macro_rules! fastest_tile {
-    ($rows:expr, $queries:expr, $squares:expr; $($argument:expr),*) => {{
-        #[cfg(target_arch = "x86_64")]
-        if *avx2::AVAILABLE {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { avx2::tile::<$rows, $queries, $squares>($($argument),*) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        if neon::AVAILABLE {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { neon::tile::<$rows, $queries, $squares>($($argument),*) };
-        }
-        scalar::tile::<$rows, $queries, $squares>($($argument),*)
-    }};
-}
-
 /// The dot product of two vectors.
 ///
 /// # Panics
@@ -49,7 +27,7 @@ macro_rules! fastest_tile {
 /// When their lengths differ.
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "vectors of the same length");
-    tile::<1, 1, false>(a, b, a.len(), a.len()).0[0][0]
+    dot_at(Level::best(), a, b)
 }
 
 /// Each row with each query: `products[q * count + r]` is that of row `r` with query `q`, where
@@ -62,7 +40,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// When `dim` is 0, `rows` or `queries` are not whole rows of `dim` values, or `products` does not
 /// have a place for each product exactly.
 pub fn dots(rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
-    Sweep::new(rows, queries, dim, products, &mut []).run::<false>();
+    dots_at(Level::best(), rows, queries, dim, products);
 }
 
 /// Like [`dots`], and each row's product with itself: its squared length.
@@ -77,12 +55,32 @@ pub fn dots_and_squares(
     products: &mut [f32],
     squares: &mut [f32],
 ) {
+    dots_and_squares_at(Level::best(), rows, queries, dim, products, squares);
+}
+
+fn dot_at(level: Level, a: &[f32], b: &[f32]) -> f32 {
+    tile::<1, 1, false>(level, a, b, a.len(), a.len()).0[0][0]
+}
+
+fn dots_at(level: Level, rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
+    Sweep::new(level, rows, queries, dim, products, &mut []).run::<false>();
+}
+
+fn dots_and_squares_at(
+    level: Level,
+    rows: &[f32],
+    queries: &[f32],
+    dim: usize,
+    products: &mut [f32],
+    squares: &mut [f32],
+) {
     assert_eq!(squares.len(), rows.len() / dim, "a square for each row");
-    Sweep::new(rows, queries, dim, products, squares).run::<true>();
+    Sweep::new(level, rows, queries, dim, products, squares).run::<true>();
 }
 
 /// The products of all rows with all queries.
 struct Sweep<'a> {
+    level: Level,
     rows: &'a [f32],
     row_count: usize,
     queries: &'a [f32],
@@ -94,6 +92,7 @@ struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     fn new(
+        level: Level,
         rows: &'a [f32],
         queries: &'a [f32],
         dim: usize,
@@ -107,7 +106,7 @@ impl<'a> Sweep<'a> {
             row_count.checked_mul(query_count),
             "a product for each pair"
         );
-        Sweep { rows, row_count, queries, query_count, dim, products, squares }
+        Sweep { level, rows, row_count, queries, query_count, dim, products, squares }
     }
 
     fn run<const SQUARES: bool>(&mut self) {
@@ -156,7 +155,7 @@ impl<'a> Sweep<'a> {
         for row in range {
             let rows = &self.rows[row * dim..];
             let (products, squares) =
-                tile::<ROWS, QUERIES, SQUARES>(rows, queries, dim, spacing * dim);
+                tile::<ROWS, QUERIES, SQUARES>(self.level, rows, queries, dim, spacing * dim);
             for (q, products) in products.iter().enumerate() {
                 let out = &mut self.products[(first + q) * row_count..][..row_count];
                 for (r, product) in products.iter().enumerate() {
@@ -173,15 +172,83 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// See [`scalar::tile`].
+/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins
+/// `stride` values behind the one before, a query right behind it.
 #[inline]
 fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    level: Level,
     rows: &[f32],
     queries: &[f32],
     dim: usize,
     stride: usize,
 ) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
-    fastest_tile!(ROWS, QUERIES, SQUARES; rows, queries, dim, stride)
+    level.run_eight(Tile::<ROWS, QUERIES, SQUARES> { rows, queries, dim, stride })
+}
+
+struct Tile<'a, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> {
+    rows: &'a [f32],
+    queries: &'a [f32],
+    dim: usize,
+    stride: usize,
+}
+
+impl<const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
+    for Tile<'_, ROWS, QUERIES, SQUARES>
+{
+    type Output = ([[f32; ROWS]; QUERIES], [f32; ROWS]);
+
+    #[inline(always)]
+    fn run<V: Eight>(self, token: V::Token) -> Self::Output {
+        let Tile { rows, queries, dim, stride } = self;
+        let mut row_values = [&[][..]; ROWS];
+        for (r, values) in row_values.iter_mut().enumerate() {
+            *values = &rows[r * stride..][..dim];
+        }
+        let mut query_values = [&[][..]; QUERIES];
+        for (q, values) in query_values.iter_mut().enumerate() {
+            *values = &queries[q * dim..][..dim];
+        }
+        let zero = V::splat(token, 0.0);
+        let mut sums = [[zero; ROWS]; QUERIES];
+        let mut squares = [zero; ROWS];
+        let mut accumulate = |row: [V; ROWS], query: [V; QUERIES]| {
+            for r in 0..ROWS {
+                for q in 0..QUERIES {
+                    sums[q][r] = row[r].fused_mul_add(query[q], sums[q][r]);
+                }
+                if SQUARES {
+                    squares[r] = row[r].fused_mul_add(row[r], squares[r]);
+                }
+            }
+        };
+        let tail = dim - dim % 8;
+        let (mut row, mut query) = ([zero; ROWS], [zero; QUERIES]);
+        let mut at = 0;
+        while at < tail {
+            for (query, values) in query.iter_mut().zip(query_values) {
+                *query = V::load(token, &values[at..at + 8]);
+            }
+            for (row, values) in row.iter_mut().zip(row_values) {
+                *row = V::load(token, &values[at..at + 8]);
+            }
+            accumulate(row, query);
+            at += 8;
+        }
+        if tail < dim {
+            for (query, values) in query.iter_mut().zip(query_values) {
+                *query = V::load_padded(token, &values[tail..]);
+            }
+            for (row, values) in row.iter_mut().zip(row_values) {
+                *row = V::load_padded(token, &values[tail..]);
+            }
+            accumulate(row, query);
+        }
+        let mut products = [[0.0; ROWS]; QUERIES];
+        for (products, sums) in products.iter_mut().zip(sums) {
+            *products = V::sum_each(sums);
+        }
+        (products, V::sum_each(squares))
+    }
 }
 
 #[cfg(test)]
