@@ -130,13 +130,15 @@ fn blocks<'a, V: Eight, const BITS: usize>(
     let first = group * BLOCKS_PER_SUPER;
     let codes = &row.codes[first * 4 * BITS..][..count * 4 * BITS];
     let scales = if row.method.has_super_blocks() {
-        let scale = &row.scales[2 * group..][..2];
-        let scales = V::from_f16(token, std::array::from_fn(|i| scale[i % 2]));
-        let sub_scales = V::from_u8(token, zero_padded(&row.sub_scales[first..]));
+        let scale = u16::from_le_bytes([row.scales[2 * group], row.scales[2 * group + 1]]);
+        let scales = V::from_f16(token, (u128::from(scale) * EIGHT_HALVES).to_le_bytes());
+        let sub_scales = V::from_u8(token, up_to_eight(row.sub_scales, first).to_le_bytes());
         // Their product with 1/32 is exact.
         scales.mul(sub_scales.mul(V::splat(token, 1.0 / 32.0)))
     } else {
-        V::from_f16(token, zero_padded(&row.scales[2 * first..]))
+        let low = up_to_eight(row.scales, 2 * first);
+        let high = up_to_eight(row.scales, 2 * first + 8);
+        V::from_f16(token, (u128::from(high) << 64 | u128::from(low)).to_le_bytes())
     };
     codes.chunks_exact(4 * BITS).zip(scales.to_array())
 }
@@ -171,10 +173,11 @@ fn eight_codes<V: Eight, const BITS: usize, const QUARTER: usize>(
 ) -> V {
     assert_eq!(packed.len(), 4 * BITS);
     if BITS == 8 {
-        return V::from_i8(token, zero_padded(&packed[8 * QUARTER..][..8]));
+        return V::from_i8(token, *packed[8 * QUARTER..].first_chunk().expect("eight codes"));
     }
     let places = const { &Places::new(BITS, QUARTER) };
-    let words = places.words.map(|at| u32::from_le_bytes(zero_padded(&packed[at..][..4])));
+    let words =
+        places.words.map(|at| u32::from_le_bytes(*packed[at..].first_chunk().expect("a word")));
     V::from_fields(token, words, &places.left, places.right)
 }
 
@@ -208,14 +211,26 @@ impl Places {
     }
 }
 
-/// The first `N` bytes of a slice, with zeros behind those of a shorter one.
+/// Multiplied with a number of 16 bits: the same eight times.
+const EIGHT_HALVES: u128 = u128::MAX / 0xFFFF;
+
+/// Up to eight bytes from a place on, as a word with zeros above them. It is made without memory: a
+/// vector that is read from bytes just written has to wait for all stores before them.
 #[inline(always)]
-fn zero_padded<const N: usize>(from: &[u8]) -> [u8; N] {
-    from.first_chunk().copied().unwrap_or_else(|| {
-        let mut out = [0; N];
-        out[..from.len()].copy_from_slice(from);
-        out
-    })
+fn up_to_eight(bytes: &[u8], start: usize) -> u64 {
+    if let Some(eight) = bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+        return u64::from_le_bytes(*eight);
+    }
+    // The last eight bytes, of which those before the place are shifted out.
+    let missing = (start + 8 - bytes.len()).min(8);
+    let word = match bytes.last_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => {
+            bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+                << (64 - 8 * bytes.len())
+        }
+    };
+    word.unbounded_shr(8 * missing as u32)
 }
 
 #[cfg(test)]

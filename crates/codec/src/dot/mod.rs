@@ -9,7 +9,7 @@
 //! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of
 //! the sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
 
-use crate::simd::{Eight, EightKernel, Level};
+use crate::simd::{Eight, EightKernel, Level, dispatch};
 use std::ops::Range;
 
 /// Rows that are multiplied at the same time, one from each quarter of all: memory is read faster in
@@ -58,8 +58,14 @@ pub fn dots_and_squares(
     dots_and_squares_at(Level::best(), rows, queries, dim, products, squares);
 }
 
-fn dot_at(level: Level, a: &[f32], b: &[f32]) -> f32 {
-    tile::<1, 1, false>(level, a, b, a.len(), a.len()).0[0][0]
+dispatch! {
+    /// See [`dot`].
+    fn dot_at(a: &[f32], b: &[f32]) -> f32 = eight dot_with;
+}
+
+#[inline(always)]
+fn dot_with<V: Eight>(token: V::Token, a: &[f32], b: &[f32]) -> f32 {
+    tile::<V, 1, 1, false>(token, a, b, a.len(), a.len()).0[0][0]
 }
 
 fn dots_at(level: Level, rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
@@ -150,104 +156,129 @@ impl<'a> Sweep<'a> {
         spacing: usize,
         first: usize,
     ) -> usize {
-        let (dim, row_count) = (self.dim, self.row_count);
-        let queries = &self.queries[first * dim..][..QUERIES * dim];
+        self.level.run_eight(Strip::<ROWS, QUERIES, SQUARES> {
+            rows: self.rows,
+            range,
+            spacing,
+            queries: &self.queries[first * self.dim..][..QUERIES * self.dim],
+            dim: self.dim,
+            products: &mut self.products[first * self.row_count..][..QUERIES * self.row_count],
+            squares: self.squares,
+        });
+        QUERIES
+    }
+}
+
+/// `QUERIES` queries with the rows of a range, and those `spacing` rows behind them, `ROWS` times;
+/// and the squared lengths of these rows if `SQUARES`.
+struct Strip<'a, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> {
+    rows: &'a [f32],
+    range: Range<usize>,
+    spacing: usize,
+    queries: &'a [f32],
+    dim: usize,
+    products: &'a mut [f32],
+    squares: &'a mut [f32],
+}
+
+impl<const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
+    for Strip<'_, ROWS, QUERIES, SQUARES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Eight>(self, token: V::Token) {
+        let Strip { rows, range, spacing, queries, dim, products, squares } = self;
+        let row_count = products.len() / QUERIES.max(1);
         for row in range {
-            let rows = &self.rows[row * dim..];
-            let (products, squares) =
-                tile::<ROWS, QUERIES, SQUARES>(self.level, rows, queries, dim, spacing * dim);
-            for (q, products) in products.iter().enumerate() {
-                let out = &mut self.products[(first + q) * row_count..][..row_count];
-                for (r, product) in products.iter().enumerate() {
+            let (tile_products, tile_squares) = tile::<V, ROWS, QUERIES, SQUARES>(
+                token,
+                &rows[row * dim..],
+                queries,
+                dim,
+                spacing * dim,
+            );
+            for (q, tile_products) in tile_products.iter().enumerate() {
+                let out = &mut products[q * row_count..][..row_count];
+                for (r, product) in tile_products.iter().enumerate() {
                     out[row + r * spacing] = *product;
                 }
             }
             if SQUARES {
-                for (r, square) in squares.iter().enumerate() {
-                    self.squares[row + r * spacing] = *square;
+                for (r, square) in tile_squares.iter().enumerate() {
+                    squares[row + r * spacing] = *square;
                 }
             }
         }
-        QUERIES
     }
 }
 
 /// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins
 /// `stride` values behind the one before, a query right behind it.
-#[inline]
-fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
-    level: Level,
+#[inline(always)]
+fn tile<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    token: V::Token,
     rows: &[f32],
     queries: &[f32],
     dim: usize,
     stride: usize,
 ) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
-    level.run_eight(Tile::<ROWS, QUERIES, SQUARES> { rows, queries, dim, stride })
+    // Eights, and what is left behind them, of as many rows and queries.
+    let mut row_parts = [(&[][..], &[][..]); ROWS];
+    for (r, parts) in row_parts.iter_mut().enumerate() {
+        *parts = rows[r * stride..][..dim].as_chunks::<8>();
+    }
+    let mut query_parts = [(&[][..], &[][..]); QUERIES];
+    for (q, parts) in query_parts.iter_mut().enumerate() {
+        *parts = queries[q * dim..][..dim].as_chunks::<8>();
+    }
+    let zero = V::splat(token, 0.0);
+    let mut sums = Sums::<V, ROWS, QUERIES, SQUARES>([[zero; ROWS]; QUERIES], [zero; ROWS]);
+    let (mut row, mut query) = ([zero; ROWS], [zero; QUERIES]);
+    for at in 0..dim / 8 {
+        for (query, parts) in query.iter_mut().zip(&query_parts) {
+            *query = V::load(token, &parts.0[at]);
+        }
+        for (row, parts) in row.iter_mut().zip(&row_parts) {
+            *row = V::load(token, &parts.0[at]);
+        }
+        sums.add(row, query);
+    }
+    if !dim.is_multiple_of(8) {
+        for (query, parts) in query.iter_mut().zip(&query_parts) {
+            *query = V::load_padded(token, parts.1);
+        }
+        for (row, parts) in row.iter_mut().zip(&row_parts) {
+            *row = V::load_padded(token, parts.1);
+        }
+        sums.add(row, query);
+    }
+    let mut products = [[0.0; ROWS]; QUERIES];
+    for (products, sums) in products.iter_mut().zip(sums.0) {
+        *products = V::sum_each(sums);
+    }
+    (products, V::sum_each(sums.1))
 }
 
-struct Tile<'a, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> {
-    rows: &'a [f32],
-    queries: &'a [f32],
-    dim: usize,
-    stride: usize,
-}
+/// The sums of a tile: of rows with queries, and of rows with themselves.
+struct Sums<V, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    [[V; ROWS]; QUERIES],
+    [V; ROWS],
+);
 
-impl<const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
-    for Tile<'_, ROWS, QUERIES, SQUARES>
+impl<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
+    Sums<V, ROWS, QUERIES, SQUARES>
 {
-    type Output = ([[f32; ROWS]; QUERIES], [f32; ROWS]);
-
     #[inline(always)]
-    fn run<V: Eight>(self, token: V::Token) -> Self::Output {
-        let Tile { rows, queries, dim, stride } = self;
-        let mut row_values = [&[][..]; ROWS];
-        for (r, values) in row_values.iter_mut().enumerate() {
-            *values = &rows[r * stride..][..dim];
-        }
-        let mut query_values = [&[][..]; QUERIES];
-        for (q, values) in query_values.iter_mut().enumerate() {
-            *values = &queries[q * dim..][..dim];
-        }
-        let zero = V::splat(token, 0.0);
-        let mut sums = [[zero; ROWS]; QUERIES];
-        let mut squares = [zero; ROWS];
-        let mut accumulate = |row: [V; ROWS], query: [V; QUERIES]| {
-            for r in 0..ROWS {
-                for q in 0..QUERIES {
-                    sums[q][r] = row[r].fused_mul_add(query[q], sums[q][r]);
-                }
-                if SQUARES {
-                    squares[r] = row[r].fused_mul_add(row[r], squares[r]);
-                }
+    fn add(&mut self, row: [V; ROWS], query: [V; QUERIES]) {
+        for r in 0..ROWS {
+            for q in 0..QUERIES {
+                self.0[q][r] = row[r].fused_mul_add(query[q], self.0[q][r]);
             }
-        };
-        let tail = dim - dim % 8;
-        let (mut row, mut query) = ([zero; ROWS], [zero; QUERIES]);
-        let mut at = 0;
-        while at < tail {
-            for (query, values) in query.iter_mut().zip(query_values) {
-                *query = V::load(token, &values[at..at + 8]);
+            if SQUARES {
+                self.1[r] = row[r].fused_mul_add(row[r], self.1[r]);
             }
-            for (row, values) in row.iter_mut().zip(row_values) {
-                *row = V::load(token, &values[at..at + 8]);
-            }
-            accumulate(row, query);
-            at += 8;
         }
-        if tail < dim {
-            for (query, values) in query.iter_mut().zip(query_values) {
-                *query = V::load_padded(token, &values[tail..]);
-            }
-            for (row, values) in row.iter_mut().zip(row_values) {
-                *row = V::load_padded(token, &values[tail..]);
-            }
-            accumulate(row, query);
-        }
-        let mut products = [[0.0; ROWS]; QUERIES];
-        for (products, sums) in products.iter_mut().zip(sums) {
-            *products = V::sum_each(sums);
-        }
-        (products, V::sum_each(squares))
     }
 }
 
