@@ -38,6 +38,7 @@ impl Vector for F32x8 {
     type Token = Token;
     type Sums = __m256i;
     const LANES: usize = 8;
+    const REGISTERS: usize = 1;
 
     #[inline(always)]
     fn splat(_: Token, value: f32) -> Self {

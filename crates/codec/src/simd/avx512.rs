@@ -30,6 +30,7 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
     type Token = Token<EXTENSION>;
     type Sums = __m512i;
     const LANES: usize = 16;
+    const REGISTERS: usize = 1;
 
     #[inline(always)]
     fn splat(_: Self::Token, value: f32) -> Self {
@@ -100,9 +101,9 @@ impl ByteProducts for F32x16<VNNI> {
 
 impl Bf16Products for F32x16<BF16> {
     #[inline(always)]
-    fn add_bf16_pairs(self, pair: [u16; 2], line: &[[u16; 2]]) -> Self {
+    fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self {
         let line = line[..16].as_ptr().cast();
-        let pair = word(pair.map(u16::cast_signed));
+        let pair = word(pair);
         // SAFETY: the processor has AVX-512 and BF16, see the token; a line is 64 bytes, and
         // sixteen pairs of bf16 are as many in either type.
         F32x16(unsafe {

@@ -113,8 +113,8 @@ pub(super) trait Guarded: Vector {
     unsafe fn token() -> Self::Token;
 }
 
-/// A trait of kernels, and the method that runs them: by the first line whose levels it is, else
-/// plain.
+/// A trait of kernels, and the method that runs them: with the vectors of the line that has the
+/// level, else plain.
 macro_rules! kernels {
     ($(
         $(#[$doc:meta])*
@@ -148,8 +148,11 @@ macro_rules! kernels {
                         #[allow(unused_unsafe, reason = "it is safe where every processor has them")]
                         unsafe { run(kernel) }
                     })*
-                    Kind::PlainFused => kernel.run::<$plain<true>>(PlainToken),
-                    _ => kernel.run::<$plain<false>>(PlainToken),
+                    // Where a level has nothing of its own, its definition.
+                    _ => match self.definition() {
+                        Level::PLAIN => kernel.run::<$plain<false>>(PlainToken),
+                        _ => kernel.run::<$plain<true>>(PlainToken),
+                    },
                 }
             }
         }

@@ -56,6 +56,8 @@ pub trait Vector: Copy {
     type Sums: Copy;
     /// How many values there are.
     const LANES: usize;
+    /// How many registers they take.
+    const REGISTERS: usize;
 
     /// The same value in all lanes.
     fn splat(token: Self::Token, value: f32) -> Self;
@@ -175,12 +177,13 @@ pub trait ByteProducts: Vector {
 
 /// Vectors of processors that multiply bf16.
 pub trait Bf16Products: Vector {
-    /// Adds `pair[1] * line[i][1]`, then `pair[0] * line[i][0]`, to lane `i`, rounding after each.
+    /// Adds `pair[1] * line[i][1]`, then `pair[0] * line[i][0]`, to lane `i`, rounding after each. The
+    /// integers are the bits of bf16.
     ///
     /// # Panics
     ///
     /// When there are fewer pairs on the line than lanes.
-    fn add_bf16_pairs(self, pair: [u16; 2], line: &[[u16; 2]]) -> Self;
+    fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self;
 }
 
 /// Defines functions whose first argument is a [`Level`], by generic ones: for `eight`, over

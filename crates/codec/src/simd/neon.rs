@@ -42,6 +42,7 @@ impl Vector for F32x8 {
     type Token = Token;
     type Sums = [int32x4_t; 2];
     const LANES: usize = 8;
+    const REGISTERS: usize = 2;
 
     #[inline(always)]
     fn splat(_: Token, value: f32) -> Self {

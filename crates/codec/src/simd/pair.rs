@@ -18,6 +18,7 @@ impl<V: Vector> Vector for Pair<V> {
     type Token = V::Token;
     type Sums = (V::Sums, V::Sums);
     const LANES: usize = 2 * V::LANES;
+    const REGISTERS: usize = 2 * V::REGISTERS;
 
     #[inline(always)]
     fn splat(token: V::Token, value: f32) -> Self {
@@ -86,7 +87,7 @@ impl<V: ByteProducts> ByteProducts for Pair<V> {
 
 impl<V: Bf16Products> Bf16Products for Pair<V> {
     #[inline(always)]
-    fn add_bf16_pairs(self, pair: [u16; 2], line: &[[u16; 2]]) -> Self {
+    fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self {
         Pair(self.0.add_bf16_pairs(pair, line), self.1.add_bf16_pairs(pair, &line[V::LANES..]))
     }
 }

@@ -35,6 +35,7 @@ impl<const FUSED: bool> Vector for Plain<FUSED> {
     type Token = PlainToken;
     type Sums = [i32; 8];
     const LANES: usize = 8;
+    const REGISTERS: usize = 2;
 
     #[inline(always)]
     fn splat(_: PlainToken, value: f32) -> Self {
@@ -225,8 +226,8 @@ impl<const FUSED: bool> ByteProducts for Plain<FUSED> {
 
 impl<const FUSED: bool> Bf16Products for Plain<FUSED> {
     #[inline(always)]
-    fn add_bf16_pairs(self, pair: [u16; 2], line: &[[u16; 2]]) -> Self {
-        let wide = |code: u16| f32::from_bits(u32::from(code) << 16);
+    fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self {
+        let wide = |code: i16| f32::from_bits(u32::from(code.cast_unsigned()) << 16);
         let [x, y] = pair.map(|code| Plain([wide(code); 8]));
         let (mut left, mut right) = ([0.0; 8], [0.0; 8]);
         for (i, codes) in line[..8].iter().enumerate() {

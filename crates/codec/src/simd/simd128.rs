@@ -40,6 +40,7 @@ impl Vector for F32x8 {
     type Token = Token;
     type Sums = [v128; 2];
     const LANES: usize = 8;
+    const REGISTERS: usize = 2;
 
     #[inline(always)]
     fn splat(_: Token, value: f32) -> Self {

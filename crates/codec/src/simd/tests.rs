@@ -228,7 +228,7 @@ fn sums_of_fours_agree_with_the_definition() {
     }
 }
 
-struct Bf16s<'a>(&'a [f32; 16], [u16; 2], &'a [[u16; 2]]);
+struct Bf16s<'a>(&'a [f32; 16], [i16; 2], &'a [[i16; 2]]);
 
 impl Bf16Kernel for Bf16s<'_> {
     type Output = [f32; 16];
@@ -253,7 +253,7 @@ fn sums_of_bf16_agree_with_the_definition() {
     };
     for level in levels().filter(|level| level.has_bf16_products()) {
         for _ in 0..100_000 {
-            let mut bf16 = || (next().to_bits() >> 16) as u16;
+            let mut bf16 = || (next().to_bits() >> 16) as i16;
             let (pair, line) =
                 ([bf16(), bf16()], std::array::from_fn::<_, 16, _>(|_| [bf16(), bf16()]));
             let start = std::array::from_fn(|_| next());
