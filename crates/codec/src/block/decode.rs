@@ -221,16 +221,14 @@ fn up_to_eight(bytes: &[u8], start: usize) -> u64 {
     if let Some(eight) = bytes.get(start..).and_then(|rest| rest.first_chunk()) {
         return u64::from_le_bytes(*eight);
     }
-    // The last eight bytes, of which those before the place are shifted out.
-    let missing = (start + 8 - bytes.len()).min(8);
-    let word = match bytes.last_chunk() {
-        Some(eight) => u64::from_le_bytes(*eight),
-        None => {
-            bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
-                << (64 - 8 * bytes.len())
-        }
+    let Some(last) = bytes.last_chunk() else {
+        // So short a row is read byte by byte.
+        let rest = bytes.get(start..).unwrap_or_default();
+        return rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
     };
-    word.unbounded_shr(8 * missing as u32)
+    // The last eight bytes, of which those before the place are shifted out.
+    let missing = start + 8 - bytes.len();
+    if missing < 8 { u64::from_le_bytes(*last) >> (8 * missing) } else { 0 }
 }
 
 #[cfg(test)]
@@ -365,6 +363,20 @@ mod tests {
                     row.decode_range(start, &mut part);
                     assert!(same(&part, &all[start..end]), "{method} {start}..{end}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_up_to_eight_bytes_are_padded_with_zeros() {
+        let bytes: Vec<u8> = (1..=20).collect();
+        for length in 0..=bytes.len() {
+            for start in 0..=length + 9 {
+                let mut expected = [0; 8];
+                let rest = bytes[..length].iter().skip(start);
+                expected.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                let found = up_to_eight(&bytes[..length], start);
+                assert_eq!(found.to_le_bytes(), expected, "{length} {start}");
             }
         }
     }

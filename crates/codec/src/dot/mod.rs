@@ -271,12 +271,12 @@ impl<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
 {
     #[inline(always)]
     fn add(&mut self, row: [V; ROWS], query: [V; QUERIES]) {
-        for r in 0..ROWS {
-            for q in 0..QUERIES {
-                self.0[q][r] = row[r].fused_mul_add(query[q], self.0[q][r]);
+        for (r, row) in row.into_iter().enumerate() {
+            for (sums, query) in self.0.iter_mut().zip(query) {
+                sums[r] = row.fused_mul_add(query, sums[r]);
             }
             if SQUARES {
-                self.1[r] = row[r].fused_mul_add(row[r], self.1[r]);
+                self.1[r] = row.fused_mul_add(row, self.1[r]);
             }
         }
     }
