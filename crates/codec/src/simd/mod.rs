@@ -9,7 +9,7 @@
 //! * [`Eight`]: what only vectors of eight can do. Eight lanes with a fixed order of sums are what
 //!   results are defined by, so that they have the same bits everywhere.
 //! * [`Pair`]: two vectors as one, where a register has no sixteen lanes.
-//! * [`Prefetcher`]: memory that is needed soon.
+//! * [`Rows`], [`Lines`]: values that lie apart. [`Prefetcher`]: memory that is needed soon.
 //!
 //! # Safety
 //!
@@ -40,6 +40,7 @@ mod plain;
 mod prefetch;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd128;
+mod strided;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +48,7 @@ pub use crate::dispatch;
 pub use level::{Bf16Kernel, ByteKernel, EightKernel, Level, SixteenKernel};
 pub use pair::Pair;
 pub use prefetch::{Prefetcher, prefetch_line};
+pub use strided::{Lines, Rows};
 
 /// Values of f32 side by side, each in a lane.
 pub trait Vector: Copy {

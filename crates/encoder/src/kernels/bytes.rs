@@ -9,7 +9,7 @@ use super::lanes::{abs_max_and_sum, round_i8};
 use super::walk::{self, Results, TileResults, Tiles, by_rows};
 use rayon::prelude::*;
 use std::ops::Range;
-use weighbridge_codec::simd::{ByteKernel, ByteProducts, Level, Prefetcher};
+use weighbridge_codec::simd::{ByteKernel, ByteProducts, Level, Prefetcher, Rows};
 
 /// Values that share a scale; those of MCF's q8.
 const BLOCK: usize = 32;
@@ -179,27 +179,28 @@ impl<const N: usize> ByteKernel for Tile<'_, N> {
         let Tile { codes, row_blocks, blocks, mut out } = self;
         let depth = blocks.len();
         let mut results = [V::splat(token, 0.0); N];
-        let mut rows = [(&[][..], &[][..]); N];
-        for (r, (result, row)) in results.iter_mut().zip(&mut rows).enumerate() {
+        for (r, result) in results.iter_mut().enumerate() {
             *result = out.start(token, r);
-            *row = (&codes[r * depth..][..depth], &row_blocks[r * depth..][..depth]);
         }
-        for (at, block) in blocks.iter().enumerate() {
+        let mut codes = Rows::<_, N>::new(codes, depth, depth);
+        let mut rows = Rows::<_, N>::new(row_blocks, depth, depth);
+        for block in blocks {
+            let (Some(codes), Some(rows)) = (codes.take::<1>(), rows.take::<1>()) else { break };
             let mut sums = [V::sums(token, 0); N];
-            for (sum, row) in sums.iter_mut().zip(&rows) {
-                *sum = V::sums(token, row.1[at].start);
+            for (sum, [row]) in sums.iter_mut().zip(rows) {
+                *sum = V::sums(token, row.start);
             }
             for (i, line) in block.codes.iter().enumerate() {
                 if i % 2 == 0 {
                     out.prefetch.advance();
                 }
-                for (sum, row) in sums.iter_mut().zip(&rows) {
-                    *sum = V::add_fours(*sum, &line.0, row.0[at][i]);
+                for (sum, [codes]) in sums.iter_mut().zip(codes) {
+                    *sum = V::add_fours(*sum, &line.0, codes[i]);
                 }
             }
             let scales = V::load(token, &block.scales.0);
-            for ((result, sum), row) in results.iter_mut().zip(sums).zip(&rows) {
-                let by = scales.mul(V::splat(token, row.1[at].scale));
+            for ((result, sum), [row]) in results.iter_mut().zip(sums).zip(rows) {
+                let by = scales.mul(V::splat(token, row.scale));
                 *result = V::from_sums(sum).mul_add(by, *result);
             }
         }

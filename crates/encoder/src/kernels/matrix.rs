@@ -8,7 +8,7 @@ use super::walk::{self, Activation, Results, Start, TileResults, Tiles, by_rows}
 use super::{Lines, PANEL};
 use rayon::prelude::*;
 use std::ops::Range;
-use weighbridge_codec::simd::{Level, Prefetcher, SixteenKernel, Vector};
+use weighbridge_codec::simd::{self, Level, Prefetcher, Rows, SixteenKernel, Vector};
 
 /// How much of a panel is multiplied with all rows before the next: it stays in the L1 cache.
 const CACHED_DEPTH: usize = 384;
@@ -162,25 +162,21 @@ impl<const N: usize> SixteenKernel for Tile<'_, N> {
         for (r, sum) in sums.iter_mut().enumerate() {
             *sum = out.start(token, r);
         }
-        // Four values of each row at a time.
-        let mut rows = [(&[][..], &[][..]); N];
-        for (r, row) in rows.iter_mut().enumerate() {
-            *row = a[r * a_stride..][..depth].as_chunks::<4>();
-        }
-        let mut lines = b.chunks(b_stride);
-        for at in 0..depth / 4 {
+        let mut rows = Rows::<_, N>::new(a, a_stride, depth);
+        let mut lines = simd::Lines::<_, PANEL>::new(b, b_stride, depth);
+        while let (Some(rows), Some(lines)) = (rows.take::<4>(), lines.take::<4>()) {
             out.prefetch.advance();
-            for i in 0..4 {
-                let line = V::load(token, lines.next().unwrap_or(&[]));
-                for (sum, row) in sums.iter_mut().zip(&rows) {
-                    *sum = V::splat(token, row.0[at][i]).mul_add(line, *sum);
+            for (i, line) in lines.into_iter().enumerate() {
+                let line = V::load(token, line);
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    *sum = V::splat(token, row[i]).mul_add(line, *sum);
                 }
             }
         }
-        for i in 0..depth % 4 {
-            let line = V::load(token, lines.next().unwrap_or(&[]));
-            for (sum, row) in sums.iter_mut().zip(&rows) {
-                *sum = V::splat(token, row.1[i]).mul_add(line, *sum);
+        while let (Some(rows), Some([line])) = (rows.take::<1>(), lines.take::<1>()) {
+            let line = V::load(token, line);
+            for (sum, [value]) in sums.iter_mut().zip(rows) {
+                *sum = V::splat(token, *value).mul_add(line, *sum);
             }
         }
         for (r, sum) in sums.into_iter().enumerate() {

@@ -11,7 +11,9 @@ use super::walk::{self, Results, TileResults, Tiles, by_rows};
 use super::{Lines, PANEL};
 use rayon::prelude::*;
 use std::ops::Range;
-use weighbridge_codec::simd::{Bf16Kernel, Bf16Products, Level, Prefetcher, SixteenKernel, Vector};
+use weighbridge_codec::simd::{
+    Bf16Kernel, Bf16Products, Level, Prefetcher, Rows, SixteenKernel, Vector,
+};
 
 /// The largest value of a row, in steps.
 const LARGEST: f32 = 4095.0;
@@ -214,22 +216,21 @@ impl Tile<'_> {
         add: impl Fn(Sum, [i16; 2], &Pairs) -> Sum,
     ) -> [Sum; N] {
         let mut sums = [zero; N];
-        let mut rows = [(&[][..], &[][..]); N];
-        for (r, row) in rows.iter_mut().enumerate() {
-            *row = self.a[r * self.lines.len()..][..self.lines.len()].as_chunks::<STEPS>();
-        }
+        let mut rows = Rows::<_, N>::new(self.a, self.lines.len(), self.lines.len());
         let (lines, rest) = self.lines.as_chunks::<STEPS>();
-        for (at, lines) in lines.iter().enumerate() {
+        for lines in lines {
+            let Some(rows) = rows.take::<STEPS>() else { break };
             self.out.prefetch.advance();
             for (i, line) in lines.iter().enumerate() {
-                for (sum, row) in sums.iter_mut().zip(&rows) {
-                    *sum = add(*sum, row.0[at][i], line);
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    *sum = add(*sum, row[i], line);
                 }
             }
         }
-        for (i, line) in rest.iter().enumerate() {
-            for (sum, row) in sums.iter_mut().zip(&rows) {
-                *sum = add(*sum, row.1[i], line);
+        for line in rest {
+            let Some(rows) = rows.take::<1>() else { break };
+            for (sum, [pair]) in sums.iter_mut().zip(rows) {
+                *sum = add(*sum, *pair, line);
             }
         }
         sums
