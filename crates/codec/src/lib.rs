@@ -11,24 +11,23 @@
 //! * [`integer`]: whole tensors as integers with one scale.
 //! * [`parallel`]: loops on all cores, where there are threads.
 //! * [`product`]: product quantization, the codes of word embeddings.
+//! * [`simd`]: vectors for each kind of processor, which the kernels are written with.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
 
-#[allow(unsafe_code)]
 pub mod block;
 pub mod convert;
-#[allow(unsafe_code)]
 pub mod dot;
 mod dtype;
 pub mod element;
 pub mod integer;
 pub mod minifloat;
 pub mod parallel;
-#[allow(unsafe_code)]
 pub mod product;
-#[allow(unsafe_code)]
 pub mod scan;
+#[allow(unsafe_code)]
+pub mod simd;
 
 pub use dtype::{Class, DType};
 pub use element::Scalar;

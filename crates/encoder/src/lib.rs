@@ -5,14 +5,12 @@
 //! * `bert`: tokens to vectors.
 //! * `kernels`: the arithmetic, for each kind of processor.
 
+#![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bert;
 mod encoder;
 mod family;
-#[allow(unsafe_code)]
-// Some fields only serve kernels of x86-64.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod kernels;
 mod pool;
 mod settings;
@@ -26,5 +24,5 @@ pub use weighbridge_format::Error;
 /// Whether the processor has instructions that multiply bf16. Where it does not,
 /// [`Precision::Bf16`] computes in f32.
 pub fn has_bf16() -> bool {
-    *kernels::BF16
+    weighbridge_codec::simd::Level::best().has_bf16_products()
 }

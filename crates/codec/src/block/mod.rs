@@ -10,16 +10,10 @@
 //! The value of a code is `scale * code`. Codes are two's complement, packed LSB first; the most
 //! negative one is not used. Blocks go along a row; the last of a row is filled up with zero codes.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
+mod decode;
 mod encode;
-mod kernels;
 mod layout;
-#[cfg(target_arch = "aarch64")]
-mod neon;
-mod scalar;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod simd;
+mod single;
 
 pub use encode::{BlockEncoder, Recipe, ScaleTooLarge, pack};
 pub use layout::{BlockRow, BlockRows, Layout};

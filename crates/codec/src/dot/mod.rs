@@ -1,20 +1,15 @@
 //! Dot products of rows of f32 with vectors, and the squared lengths of the rows.
 //!
-//! A dot product is defined by `scalar::tile`: value `i` is accumulated into sum `i % 8` by a fused
-//! multiply-add, which rounds once, and the eight sums are added in a fixed order. Every function
-//! here and every version of it keeps to that. So the product of a row with a query has the same
+//! A dot product is defined so: value `i` is accumulated into sum `i % 8` by a fused
+//! multiply-add, which rounds once, and the eight sums are added in a fixed order. Vectors are padded
+//! with zeros to a multiple of eight. Every function here keeps to that at every level. So the product of a row with a query has the same
 //! bits whether it was asked for alone or among others, and on every machine (a processor without
 //! fused multiply-add computes it slowly).
 //!
 //! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of
 //! the sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "aarch64")]
-mod neon;
-mod scalar;
-
+use crate::simd::{Eight, EightKernel, Level, dispatch};
 use std::ops::Range;
 
 /// Rows that are multiplied at the same time, one from each quarter of all: memory is read faster in
@@ -25,23 +20,6 @@ const ROWS: usize = 4;
 /// cache, so that there is room for the three queries that they are multiplied with.
 const CACHED_VALUES: usize = 4096;
 
-/// Calls the fastest version that the processor has.
-macro_rules! fastest_tile {
-    ($rows:expr, $queries:expr, $squares:expr; $($argument:expr),*) => {{
-        #[cfg(target_arch = "x86_64")]
-        if *avx2::AVAILABLE {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { avx2::tile::<$rows, $queries, $squares>($($argument),*) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        if neon::AVAILABLE {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { neon::tile::<$rows, $queries, $squares>($($argument),*) };
-        }
-        scalar::tile::<$rows, $queries, $squares>($($argument),*)
-    }};
-}
-
 /// The dot product of two vectors.
 ///
 /// # Panics
@@ -49,7 +27,7 @@ macro_rules! fastest_tile {
 /// When their lengths differ.
 pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "vectors of the same length");
-    tile::<1, 1, false>(a, b, a.len(), a.len()).0[0][0]
+    dot_at(Level::best(), a, b)
 }
 
 /// Each row with each query: `products[q * count + r]` is that of row `r` with query `q`, where
@@ -62,7 +40,7 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// When `dim` is 0, `rows` or `queries` are not whole rows of `dim` values, or `products` does not
 /// have a place for each product exactly.
 pub fn dots(rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
-    Sweep::new(rows, queries, dim, products, &mut []).run::<false>();
+    dots_at(Level::best(), rows, queries, dim, products);
 }
 
 /// Like [`dots`], and each row's product with itself: its squared length.
@@ -77,12 +55,38 @@ pub fn dots_and_squares(
     products: &mut [f32],
     squares: &mut [f32],
 ) {
+    dots_and_squares_at(Level::best(), rows, queries, dim, products, squares);
+}
+
+dispatch! {
+    /// See [`dot`].
+    fn dot_at(a: &[f32], b: &[f32]) -> f32 = eight dot_with;
+}
+
+#[inline(always)]
+fn dot_with<V: Eight>(token: V::Token, a: &[f32], b: &[f32]) -> f32 {
+    tile::<V, 1, 1, false>(token, a, b, a.len(), a.len()).0[0][0]
+}
+
+fn dots_at(level: Level, rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
+    Sweep::new(level, rows, queries, dim, products, &mut []).run::<false>();
+}
+
+fn dots_and_squares_at(
+    level: Level,
+    rows: &[f32],
+    queries: &[f32],
+    dim: usize,
+    products: &mut [f32],
+    squares: &mut [f32],
+) {
     assert_eq!(squares.len(), rows.len() / dim, "a square for each row");
-    Sweep::new(rows, queries, dim, products, squares).run::<true>();
+    Sweep::new(level, rows, queries, dim, products, squares).run::<true>();
 }
 
 /// The products of all rows with all queries.
 struct Sweep<'a> {
+    level: Level,
     rows: &'a [f32],
     row_count: usize,
     queries: &'a [f32],
@@ -94,6 +98,7 @@ struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     fn new(
+        level: Level,
         rows: &'a [f32],
         queries: &'a [f32],
         dim: usize,
@@ -107,7 +112,7 @@ impl<'a> Sweep<'a> {
             row_count.checked_mul(query_count),
             "a product for each pair"
         );
-        Sweep { rows, row_count, queries, query_count, dim, products, squares }
+        Sweep { level, rows, row_count, queries, query_count, dim, products, squares }
     }
 
     fn run<const SQUARES: bool>(&mut self) {
@@ -151,37 +156,130 @@ impl<'a> Sweep<'a> {
         spacing: usize,
         first: usize,
     ) -> usize {
-        let (dim, row_count) = (self.dim, self.row_count);
-        let queries = &self.queries[first * dim..][..QUERIES * dim];
-        for row in range {
-            let rows = &self.rows[row * dim..];
-            let (products, squares) =
-                tile::<ROWS, QUERIES, SQUARES>(rows, queries, dim, spacing * dim);
-            for (q, products) in products.iter().enumerate() {
-                let out = &mut self.products[(first + q) * row_count..][..row_count];
-                for (r, product) in products.iter().enumerate() {
-                    out[row + r * spacing] = *product;
-                }
-            }
-            if SQUARES {
-                for (r, square) in squares.iter().enumerate() {
-                    self.squares[row + r * spacing] = *square;
-                }
-            }
-        }
+        self.level.run_eight(Strip::<ROWS, QUERIES, SQUARES> {
+            rows: self.rows,
+            range,
+            spacing,
+            queries: &self.queries[first * self.dim..][..QUERIES * self.dim],
+            dim: self.dim,
+            products: &mut self.products[first * self.row_count..][..QUERIES * self.row_count],
+            squares: self.squares,
+        });
         QUERIES
     }
 }
 
-/// See [`scalar::tile`].
-#[inline]
-fn tile<const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+/// `QUERIES` queries with the rows of a range, and those `spacing` rows behind them, `ROWS` times;
+/// and the squared lengths of these rows if `SQUARES`.
+struct Strip<'a, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> {
+    rows: &'a [f32],
+    range: Range<usize>,
+    spacing: usize,
+    queries: &'a [f32],
+    dim: usize,
+    products: &'a mut [f32],
+    squares: &'a mut [f32],
+}
+
+impl<const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
+    for Strip<'_, ROWS, QUERIES, SQUARES>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Eight>(self, token: V::Token) {
+        let Strip { rows, range, spacing, queries, dim, products, squares } = self;
+        let row_count = products.len() / QUERIES.max(1);
+        for row in range {
+            let (tile_products, tile_squares) = tile::<V, ROWS, QUERIES, SQUARES>(
+                token,
+                &rows[row * dim..],
+                queries,
+                dim,
+                spacing * dim,
+            );
+            for (q, tile_products) in tile_products.iter().enumerate() {
+                let out = &mut products[q * row_count..][..row_count];
+                for (r, product) in tile_products.iter().enumerate() {
+                    out[row + r * spacing] = *product;
+                }
+            }
+            if SQUARES {
+                for (r, square) in tile_squares.iter().enumerate() {
+                    squares[row + r * spacing] = *square;
+                }
+            }
+        }
+    }
+}
+
+/// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins
+/// `stride` values behind the one before, a query right behind it.
+#[inline(always)]
+fn tile<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    token: V::Token,
     rows: &[f32],
     queries: &[f32],
     dim: usize,
     stride: usize,
 ) -> ([[f32; ROWS]; QUERIES], [f32; ROWS]) {
-    fastest_tile!(ROWS, QUERIES, SQUARES; rows, queries, dim, stride)
+    // Eights, and what is left behind them, of as many rows and queries.
+    let mut row_parts = [(&[][..], &[][..]); ROWS];
+    for (r, parts) in row_parts.iter_mut().enumerate() {
+        *parts = rows[r * stride..][..dim].as_chunks::<8>();
+    }
+    let mut query_parts = [(&[][..], &[][..]); QUERIES];
+    for (q, parts) in query_parts.iter_mut().enumerate() {
+        *parts = queries[q * dim..][..dim].as_chunks::<8>();
+    }
+    let zero = V::splat(token, 0.0);
+    let mut sums = Sums::<V, ROWS, QUERIES, SQUARES>([[zero; ROWS]; QUERIES], [zero; ROWS]);
+    let (mut row, mut query) = ([zero; ROWS], [zero; QUERIES]);
+    for at in 0..dim / 8 {
+        for (query, parts) in query.iter_mut().zip(&query_parts) {
+            *query = V::load(token, &parts.0[at]);
+        }
+        for (row, parts) in row.iter_mut().zip(&row_parts) {
+            *row = V::load(token, &parts.0[at]);
+        }
+        sums.add(row, query);
+    }
+    if !dim.is_multiple_of(8) {
+        for (query, parts) in query.iter_mut().zip(&query_parts) {
+            *query = V::load_padded(token, parts.1);
+        }
+        for (row, parts) in row.iter_mut().zip(&row_parts) {
+            *row = V::load_padded(token, parts.1);
+        }
+        sums.add(row, query);
+    }
+    let mut products = [[0.0; ROWS]; QUERIES];
+    for (products, sums) in products.iter_mut().zip(sums.0) {
+        *products = V::sum_each(sums);
+    }
+    (products, V::sum_each(sums.1))
+}
+
+/// The sums of a tile: of rows with queries, and of rows with themselves.
+struct Sums<V, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+    [[V; ROWS]; QUERIES],
+    [V; ROWS],
+);
+
+impl<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>
+    Sums<V, ROWS, QUERIES, SQUARES>
+{
+    #[inline(always)]
+    fn add(&mut self, row: [V; ROWS], query: [V; QUERIES]) {
+        for (r, row) in row.into_iter().enumerate() {
+            for (sums, query) in self.0.iter_mut().zip(query) {
+                sums[r] = row.fused_mul_add(query, sums[r]);
+            }
+            if SQUARES {
+                self.1[r] = row.fused_mul_add(row, self.1[r]);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,11 @@ fn same(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
+/// Vectors of eight are the same from AVX2 on.
+fn levels() -> impl Iterator<Item = Level> {
+    Level::available().into_iter().filter(|level| !level.has_sixteen_lanes())
+}
+
 /// The sentence in the description, value by value.
 fn definition(a: &[f32], b: &[f32]) -> f32 {
     let mut s = [0.0f32; 8];
@@ -43,8 +48,9 @@ fn every_length_gives_the_bits_of_the_definition() {
             let b = random.floats(dim + offset);
             let (a, b) = (&a[offset..], &b[offset..]);
             let expected = definition(a, b);
-            let plain = scalar::tile::<1, 1, true>(a, b, dim, dim);
-            assert!(same(&[plain.0[0][0], plain.1[0]], &[expected, definition(a, a)]), "{dim}");
+            for level in levels() {
+                assert!(same(&[dot_at(level, a, b)], &[expected]), "{level} {dim}");
+            }
             assert!(same(&[dot(a, b)], &[expected]), "{dim}");
         }
     }
@@ -64,13 +70,16 @@ fn a_product_has_the_same_bits_among_others() {
                 }
                 let expected_squares: Vec<f32> =
                     rows.chunks_exact(dim).map(|row| definition(row, row)).collect();
-                let mut products = vec![7.0; count * asked];
-                dots(&rows, &queries, dim, &mut products);
-                assert!(same(&products, &expected), "{dim} {count} {asked}");
-                let (mut products, mut squares) = (vec![7.0; count * asked], vec![7.0; count]);
-                dots_and_squares(&rows, &queries, dim, &mut products, &mut squares);
-                assert!(same(&products, &expected), "{dim} {count} {asked}");
-                assert!(same(&squares, &expected_squares), "{dim} {count} {asked}");
+                for level in levels() {
+                    let what = format!("{level} {dim} {count} {asked}");
+                    let mut products = vec![7.0; count * asked];
+                    dots_at(level, &rows, &queries, dim, &mut products);
+                    assert!(same(&products, &expected), "{what}");
+                    let (mut products, mut squares) = (vec![7.0; count * asked], vec![7.0; count]);
+                    dots_and_squares_at(level, &rows, &queries, dim, &mut products, &mut squares);
+                    assert!(same(&products, &expected), "{what}");
+                    assert!(same(&squares, &expected_squares), "{what}");
+                }
             }
         }
     }

@@ -4,13 +4,9 @@
 //! `[value][lane]`. A value of a matrix or a centroid is then the same for all lanes, and what is
 //! found for a row stays in its lane, so that nothing is ever summed up across a register.
 
-#[cfg(target_arch = "x86_64")]
-use super::avx2;
-#[cfg(target_arch = "aarch64")]
-use super::neon;
-use super::scalar;
+use crate::simd::{Level, Vector, dispatch};
 
-/// Rows in a block: two registers of AVX2 or four of NEON.
+/// Rows in a block: the lanes of a register of AVX-512, two of AVX2 or four of NEON.
 pub(super) const LANES: usize = 16;
 
 /// Rows of a matrix that are multiplied at a time. The sums then take twelve registers of the
@@ -19,23 +15,6 @@ pub(super) const TILE: usize = 6;
 
 /// One value of each row of a block.
 pub(super) type Lanes = [f32; LANES];
-
-/// Calls the fastest version that the processor has.
-macro_rules! fastest {
-    ($function:ident($($argument:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        if *avx2::AVAILABLE {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { avx2::$function($($argument),*) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        if neon::AVAILABLE {
-            // SAFETY: the processor has what the function needs.
-            return unsafe { neon::$function($($argument),*) };
-        }
-        scalar::$function($($argument),*)
-    }};
-}
 
 /// The rows of a matrix as the kernels want them: [`TILE`] of them interleaved, value by value,
 /// with rows of zeros behind the last.
@@ -64,7 +43,7 @@ impl Tiles {
     /// Products of the rows of a block with all rows of the matrix.
     pub(super) fn products(&self, block: &[Lanes], out: &mut [Lanes]) {
         assert!(block.len() == self.width && out.len() == self.rows);
-        products(block, &self.values, out);
+        products(Level::best(), block, &self.values, out);
     }
 }
 
@@ -92,20 +71,81 @@ impl Centroids {
     /// NaN.
     pub(super) fn nearest(&self, block: &[Lanes]) -> [u8; LANES] {
         assert!(block.len() == self.tiles.width && self.tiles.rows <= 256);
-        nearest(block, &self.tiles.values, &self.minus_half_norms)
+        nearest(Level::best(), block, &self.tiles.values, &self.minus_half_norms)
     }
 }
 
-fn products(block: &[Lanes], matrix: &[[f32; TILE]], out: &mut [Lanes]) {
-    fastest!(products(block, matrix, out))
+dispatch! {
+    /// The products of a block's rows with those of a matrix.
+    fn products(block: &[Lanes], matrix: &[[f32; TILE]], out: &mut [Lanes]) = sixteen products_with;
+
+    /// See [`Centroids::nearest`].
+    fn nearest(
+        block: &[Lanes],
+        centroids: &[[f32; TILE]],
+        minus_half_norms: &[[f32; TILE]],
+    ) -> [u8; LANES] = sixteen nearest_with;
 }
 
-fn nearest(
+#[inline(always)]
+fn products_with<V: Vector>(
+    token: V::Token,
+    block: &[Lanes],
+    matrix: &[[f32; TILE]],
+    out: &mut [Lanes],
+) {
+    for (rows, out) in matrix.chunks_exact(block.len()).zip(out.chunks_mut(TILE)) {
+        let sums = tile_products::<V>(token, block, rows, &[0.0; TILE]);
+        for (sums, out) in sums.into_iter().zip(out) {
+            sums.store(out);
+        }
+    }
+}
+
+#[inline(always)]
+fn nearest_with<V: Vector>(
+    token: V::Token,
     block: &[Lanes],
     centroids: &[[f32; TILE]],
     minus_half_norms: &[[f32; TILE]],
 ) -> [u8; LANES] {
-    fastest!(nearest(block, centroids, minus_half_norms))
+    let mut best = V::splat(token, f32::NEG_INFINITY);
+    // Codes are kept as floats, and so are counted beside the products.
+    let (mut codes, mut next) = (V::splat(token, 0.0), V::splat(token, 0.0));
+    for (centroids, minus_half_norms) in centroids.chunks_exact(block.len()).zip(minus_half_norms) {
+        for score in tile_products::<V>(token, block, centroids, minus_half_norms) {
+            codes = V::select_less(best, score, next, codes);
+            // Of two that can't be compared this takes the second: NaN is never kept.
+            best = score.max(best);
+            next = next.add(V::splat(token, 1.0));
+        }
+    }
+    let mut found = [0.0; LANES];
+    codes.store(&mut found);
+    #[allow(clippy::cast_possible_truncation, reason = "whole numbers up to 255")]
+    found.map(|code| code as u8)
+}
+
+/// The products of the block's rows with those of a tile, each added to the start of the latter, by
+/// fused multiply-adds where the processor has them.
+#[inline(always)]
+fn tile_products<V: Vector>(
+    token: V::Token,
+    block: &[Lanes],
+    rows: &[[f32; TILE]],
+    start: &[f32; TILE],
+) -> [V; TILE] {
+    let mut sums = [V::splat(token, 0.0); TILE];
+    for (sum, start) in sums.iter_mut().zip(start) {
+        *sum = V::splat(token, *start);
+    }
+    for (values, factors) in block.iter().zip(rows) {
+        let values = V::load(token, values);
+        for (sum, factor) in sums.iter_mut().zip(factors) {
+            *sum = values.mul_add(V::splat(token, *factor), *sum);
+        }
+    }
+    sums
 }
 
 /// Rows, at most [`LANES`], into a block, less an offset. The lanes behind the last are zero.
@@ -134,14 +174,44 @@ mod tests {
     use super::*;
     use crate::product::random::Random;
 
-    /// Small integers, for which every order of adding gives the same: the versions must agree to
-    /// the bit. So few different ones that there are many ties.
+    /// Small integers, for which every order of adding gives the same. So few different ones that
+    /// there are many ties.
     fn small_integers(random: &mut Random, count: usize) -> Vec<f32> {
         (0..count).map(|_| random.below(5) as f32 - 2.0).collect()
     }
 
+    /// Values whose products and sums are all rounded.
+    fn floats(random: &mut Random, count: usize) -> Vec<f32> {
+        (0..count).map(|_| random.below(1 << 24) as f32 / 9_999_991.0 - 0.8).collect()
+    }
+
     #[test]
-    fn the_vector_versions_agree_with_the_plain_one() {
+    fn every_level_has_the_bits_of_the_definition() {
+        let mut random = Random::new(1);
+        for width in (1..=20).chain([31, 100, 300]) {
+            for count in (1..=20).chain([127, 254, 255, 256]) {
+                for values in [small_integers, floats] {
+                    let rows = values(&mut random, LANES * width);
+                    let mut block = vec![[0.0; LANES]; width];
+                    pack(&rows, &vec![0.0; width], &mut block);
+                    let matrix = values(&mut random, count * width);
+                    let centroids = Centroids::new(&matrix, width);
+                    let (tiles, norms) = (&centroids.tiles.values, &centroids.minus_half_norms);
+                    let at = |level: Level| {
+                        let mut out = vec![[7.0; LANES]; count];
+                        products(level, &block, tiles, &mut out);
+                        (out, nearest(level, &block, tiles, norms))
+                    };
+                    for level in Level::available() {
+                        assert!(at(level) == at(level.definition()), "{level} {width} {count}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_is_the_first_with_the_least_distance() {
         let mut random = Random::new(1);
         for width in (1..=20).chain([31, 100, 300]) {
             let rows = small_integers(&mut random, LANES * width);
@@ -149,20 +219,13 @@ mod tests {
             pack(&rows, &vec![0.0; width], &mut block);
             for count in (1..=20).chain([127, 254, 255, 256]) {
                 let matrix = small_integers(&mut random, count * width);
-                let (mut plain, mut fast) = (vec![[0.0; LANES]; count], vec![[7.0; LANES]; count]);
-                let tiles = Tiles::new(&matrix, width);
-                scalar::products(&block, &tiles.values, &mut plain);
-                tiles.products(&block, &mut fast);
-                assert_eq!(plain, fast, "{width} {count}");
+                let mut found = vec![[7.0; LANES]; count];
+                Tiles::new(&matrix, width).products(&block, &mut found);
                 let exact = rows.iter().zip(&matrix[..width]).take(width).map(|(a, b)| a * b);
-                assert_eq!(fast[0][0], exact.sum::<f32>());
+                assert_eq!(found[0][0], exact.sum::<f32>());
 
-                let centroids = Centroids::new(&matrix, width);
-                let fast = centroids.nearest(&block);
-                let plain =
-                    scalar::nearest(&block, &centroids.tiles.values, &centroids.minus_half_norms);
-                assert_eq!(plain, fast, "{width} {count}");
-                for (row, &code) in rows.chunks_exact(width).zip(&fast) {
+                let found = Centroids::new(&matrix, width).nearest(&block);
+                for (row, &code) in rows.chunks_exact(width).zip(&found) {
                     let distance =
                         |c: &[f32]| row.iter().zip(c).map(|(a, b)| (a - b) * (a - b)).sum::<f32>();
                     let distances: Vec<_> = matrix.chunks_exact(width).map(distance).collect();
@@ -183,12 +246,14 @@ mod tests {
                 block[0][5] = bad;
                 block[1][5] = -bad;
                 let centroids = Centroids::new(&matrix, 2);
-                let fast = centroids.nearest(&block);
-                let plain =
-                    scalar::nearest(&block, &centroids.tiles.values, &centroids.minus_half_norms);
-                assert_eq!(plain, fast);
-                assert!(usize::from(fast[5]) < count);
-                assert!(!bad.is_nan() || fast[5] == 0);
+                let (tiles, norms) = (&centroids.tiles.values, &centroids.minus_half_norms);
+                let plain = nearest(Level::PLAIN, &block, tiles, norms);
+                for level in Level::available() {
+                    let found = nearest(level, &block, tiles, norms);
+                    assert_eq!(plain, found, "{level}");
+                    assert!(usize::from(found[5]) < count);
+                    assert!(!bad.is_nan() || found[5] == 0);
+                }
             }
         }
     }

@@ -6,19 +6,14 @@
 //! * [`Training`]: makes a codebook for some rows, by k-means for each part. With `rotate`, it also
 //!   finds the rotation with which quantization loses least (optimized product quantization).
 //!
-//! Inside, `kernels` has the two loops that all time is spent in, with its versions beside it;
+//! Inside, `kernels` has the two loops that all time is spent in;
 //! `lloyd` is k-means, `rotation` the search for the rotation, `linear` the algebra for that.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod kernels;
 mod linear;
 mod lloyd;
-#[cfg(target_arch = "aarch64")]
-mod neon;
 mod random;
 mod rotation;
-mod scalar;
 #[cfg(test)]
 mod tests;
 mod train;

@@ -3,9 +3,11 @@
 use super::config::Config;
 use crate::kernels::PANEL;
 use crate::kernels::lanes::softmax;
-use crate::kernels::matrix::{Activation, Left, MAX_TILE_ROWS, Panels, Start, multiply};
+use crate::kernels::matrix::{Left, Panels, multiply};
+use crate::kernels::walk::{Activation, MAX_TILE_ROWS, Results, Start};
 use std::cell::RefCell;
 use std::ops::Range;
+use weighbridge_codec::simd::Level;
 
 /// Memory for the attention of one head in one text.
 #[derive(Debug, Default)]
@@ -26,6 +28,7 @@ const QUERY_ROWS: usize = 8 * MAX_TILE_ROWS;
 /// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
 /// value (and a panel's width behind the last row); `out` has a row for each token.
 fn attend_text(config: &Config, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
+    let level = Level::best();
     let (hidden, head) = (config.hidden, config.head_width());
     let width = tokens.next_multiple_of(PANEL);
     #[allow(clippy::cast_precision_loss)]
@@ -55,17 +58,19 @@ fn attend_text(config: &Config, qkv: &[f32], tokens: usize, heads: Range<usize>,
                 let n = QUERY_ROWS.min(tokens - first);
                 let queries = &qkv[first * 3 * hidden + column..];
                 let scores = &mut scratch.scores[..n * width];
-                let plain = Activation::None;
+                let (start, activation) = (Start::Zero, Activation::None);
                 let queries = Left { data: queries, stride: 3 * hidden, rows: n };
-                multiply(queries, keys, Start::Zero, plain, scores, width);
+                let results = Results { start, activation, c: &mut *scores, stride: width };
+                multiply(level, queries, keys, results);
                 let mut factors = [0.0; QUERY_ROWS];
                 for (scores, factor) in scores.chunks_exact_mut(width).zip(&mut factors) {
                     scores[tokens..].fill(f32::NEG_INFINITY);
-                    *factor = 1.0 / softmax(scores, scale);
+                    *factor = 1.0 / softmax(level, scores, scale);
                 }
                 let out = &mut out[first * hidden + column..];
                 let scores = Left { data: scores, stride: width, rows: n };
-                multiply(scores, values, Start::Zero, plain, out, hidden);
+                let results = Results { start, activation, c: &mut *out, stride: hidden };
+                multiply(level, scores, values, results);
                 for (row, factor) in out.chunks_mut(hidden).zip(&factors[..n]) {
                     row[..head].iter_mut().for_each(|x| *x *= factor);
                 }

@@ -1,7 +1,7 @@
 //! The sizes of a model, from its metadata or else from its tensors.
 
 use super::tensors::Tensors;
-use crate::kernels::matrix::Activation;
+use crate::kernels::walk::Activation;
 use weighbridge_format::{Advice, Container, Error};
 
 /// The largest width of a layer.

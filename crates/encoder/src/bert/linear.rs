@@ -1,18 +1,22 @@
 //! A linear layer: a product with a matrix of the model, plus its bias.
 
 use super::tensors::not_finite;
-use crate::kernels::matrix::{self, Activation, Left, Packed, Start};
+use crate::kernels::matrix::{self, Left, Packed};
 use crate::kernels::pairs::{self, Kind};
-use crate::kernels::{BF16, LEVEL, Level, PANEL, bytes};
+use crate::kernels::walk::{Activation, Results, Start};
+use crate::kernels::{PANEL, bytes};
 use crate::settings::Precision;
 use std::ops::Range;
 use std::sync::Mutex;
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::simd::Level;
 use weighbridge_format::{Error, Tensor};
 
 /// The packed weights and the bias of a linear layer.
 #[derive(Debug)]
 pub(crate) struct Linear {
+    /// The instructions that the weights were packed for.
+    level: Level,
     weights: Weights,
     /// One for every column of the panels, the last of which may be wider than the matrix.
     bias: Vec<f32>,
@@ -77,24 +81,25 @@ impl Linear {
             }
         };
         let new = || (Vec::new(), Vec::new(), Vec::new());
+        let level = Level::best();
         // Without products of bf16, f32 is both faster and closer.
         let kind = match precision {
             Precision::Q8 => Some(Kind::Integers),
-            Precision::Bf16 if *BF16 => Some(Kind::Bf16),
+            Precision::Bf16 if level.has_bf16_products() => Some(Kind::Bf16),
             Precision::Bf16 | Precision::F32 => None,
         };
-        let weights = if precision == Precision::Q8 && *LEVEL == Level::Avx512Vnni {
+        let weights = if precision == Precision::Q8 && level.has_byte_products() {
             let mut packed = bytes::Packed::new(columns, depth);
             packed.panels_mut().for_each_init(new, |(values, raw, _), (first, mut panel)| {
                 rows(first, values, raw);
-                panel.pack(values, depth);
+                panel.pack(level, values, depth);
             });
             Weights::Bytes(packed)
         } else if let Some(kind) = kind {
             let mut packed = pairs::Packed::new(columns, depth, kind);
             packed.panels_mut().for_each_init(new, |(values, raw, codes), (first, mut panel)| {
                 rows(first, values, raw);
-                panel.pack(values, depth, codes);
+                panel.pack(level, values, depth, codes);
             });
             Weights::Pairs(packed)
         } else {
@@ -107,7 +112,7 @@ impl Linear {
         };
         match failed.into_inner() {
             Ok(Some(error)) => Err(error),
-            _ => Ok(Linear { weights, bias, depth, columns }),
+            _ => Ok(Linear { level, weights, bias, depth, columns }),
         }
     }
 
@@ -124,8 +129,10 @@ impl Linear {
     ) {
         match &self.weights {
             Weights::F32(_) => {}
-            Weights::Pairs(packed) => rounded.pairs.round_rows(a, self.depth, packed.kind),
-            Weights::Bytes(_) => rounded.bytes.round_rows(a, self.depth),
+            Weights::Pairs(packed) => {
+                rounded.pairs.round_rows(self.level, a, self.depth, packed.kind);
+            }
+            Weights::Bytes(_) => rounded.bytes.round_rows(self.level, a, self.depth),
         }
         self.apply_rounded(a, panels, c, output, activation, rounded);
     }
@@ -149,20 +156,18 @@ impl Linear {
             Output::Overwrite => Start::Bias(&self.bias[first..]),
             Output::Accumulate => Start::BiasAndResidual(&self.bias[first..]),
         };
-        let (c, c_stride) = (&mut c[first..], self.columns);
+        let results = Results { start, activation, c: &mut c[first..], stride: self.columns };
         match &self.weights {
             Weights::F32(packed) => {
                 let left = Left { data: a, stride: self.depth, rows };
                 let right = packed.panels().part(panels);
-                matrix::multiply(left, right, start, activation, c, c_stride);
+                matrix::multiply(self.level, left, right, results);
             }
             Weights::Pairs(packed) => {
-                let part = (0..rows, panels);
-                pairs::multiply(&rounded.pairs, packed, part, start, activation, c, c_stride);
+                pairs::multiply(self.level, &rounded.pairs, packed, (0..rows, panels), results);
             }
             Weights::Bytes(packed) => {
-                let part = (0..rows, panels);
-                bytes::multiply(&rounded.bytes, packed, part, start, activation, c, c_stride);
+                bytes::multiply(self.level, &rounded.bytes, packed, (0..rows, panels), results);
             }
         }
     }

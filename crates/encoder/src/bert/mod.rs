@@ -10,12 +10,13 @@ pub(crate) use config::Config;
 
 use crate::kernels::PANEL;
 use crate::kernels::lanes::layer_norm;
-use crate::kernels::matrix::{Activation, MAX_TILE_ROWS};
+use crate::kernels::walk::{Activation, MAX_TILE_ROWS};
 use crate::settings::Precision;
 use linear::{Linear, Output, RoundedRows};
 use std::ops::Range;
 use team::{Member, Team};
 use tensors::Tensors;
+use weighbridge_codec::simd::Level;
 use weighbridge_format::{Container, Error, Tensor};
 
 /// The products of a layer in their order, each with the names of the weights that share its input.
@@ -294,7 +295,7 @@ impl Bert {
 
     fn normalize(&self, norm: &Norm, rows: &mut [f32]) {
         for row in rows.chunks_exact_mut(self.config.hidden) {
-            layer_norm(row, &norm.gains, &norm.shifts, self.config.epsilon);
+            layer_norm(Level::best(), row, &norm.gains, &norm.shifts, self.config.epsilon);
         }
     }
 }

@@ -4,29 +4,29 @@
 //! Values have a scale for every [`BLOCK`] of them. The instruction wants the right side without a
 //! sign, so weights are stored 128 higher, and sums start with what that adds, subtracted.
 
+use super::PANEL;
 use super::lanes::{abs_max_and_sum, round_i8};
-use super::matrix::{Activation, MAX_TILE_ROWS, Start};
-use super::rounded::{self, TileOptions, Tiles};
-use super::{LEVEL, Level, PANEL, by_rows};
+use super::walk::{self, Results, TileResults, Tiles, by_rows};
 use std::ops::Range;
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::simd::{ByteKernel, ByteProducts, Level, Prefetcher, Rows};
 
 /// Values that share a scale; those of MCF's q8.
-pub(super) const BLOCK: usize = 32;
+const BLOCK: usize = 32;
 /// Lines of four values a column that make up a block.
-pub(super) const LINES: usize = BLOCK / 4;
+const LINES: usize = BLOCK / 4;
 
 /// Sixteen values on a cache line of their own.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Line<T>(pub [T; PANEL]);
+struct Line<T>([T; PANEL]);
 
 /// A block of every column of a panel.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Block {
-    pub codes: [Line<[u8; 4]>; LINES],
-    pub scales: Line<f32>,
+struct Block {
+    codes: [Line<[u8; 4]>; LINES],
+    scales: Line<f32>,
 }
 
 /// A matrix of `columns x depth` values, packed.
@@ -58,13 +58,13 @@ pub(crate) struct Panel<'a>(&'a mut [Block]);
 
 impl Panel<'_> {
     /// Puts rows (outputs) of a matrix into the panel.
-    pub(crate) fn pack(&mut self, rows: &[f32], depth: usize) {
+    pub(crate) fn pack(&mut self, level: Level, rows: &[f32], depth: usize) {
         for (column, row) in rows.chunks_exact(depth).enumerate() {
             for (block, values) in self.0.iter_mut().zip(row.chunks(BLOCK)) {
-                let scale = weight_scale(values);
+                let scale = weight_scale(level, values);
                 block.scales.0[column] = scale;
                 let mut codes = [0i8; BLOCK];
-                round_i8(values, inverse(scale), &mut codes);
+                round_i8(level, values, inverse(scale), &mut codes);
                 for (line, codes) in block.codes.iter_mut().zip(codes.as_chunks::<4>().0) {
                     line.0[column] = codes.map(|code| code.cast_unsigned() ^ 0x80);
                 }
@@ -75,8 +75,8 @@ impl Panel<'_> {
 
 /// The scale of a block of weights: if they were rounded before, the same as then, so that nothing
 /// is lost a second time.
-fn weight_scale(values: &[f32]) -> f32 {
-    let (largest, _) = abs_max_and_sum(values);
+fn weight_scale(level: Level, values: &[f32]) -> f32 {
+    let (largest, _) = abs_max_and_sum(level, values);
     let is_integer = |x: f32| (x - x.round_ties_even()).abs() < 1e-3;
     let steps = (100..=127u8).rev().map(f32::from);
     let exact =
@@ -100,15 +100,14 @@ pub(crate) struct ByteRows {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(super) struct RowBlock {
-    pub scale: f32,
-    pub start: i32,
+struct RowBlock {
+    scale: f32,
+    start: i32,
 }
 
 impl ByteRows {
     /// Rounds rows of `depth` values, which lie one behind the other, in place of earlier ones.
-    pub(crate) fn round_rows(&mut self, rows: &[f32], depth: usize) {
+    pub(crate) fn round_rows(&mut self, level: Level, rows: &[f32], depth: usize) {
         self.depth = depth.div_ceil(BLOCK);
         let count = rows.len() / depth;
         // The buffers only grow: what earlier rows left in them is overwritten.
@@ -118,27 +117,25 @@ impl ByteRows {
         let unrounded = rows.chunks_exact(depth).flat_map(|row| row.chunks(BLOCK));
         let places = self.codes.chunks_exact_mut(BLOCK).zip(&mut self.blocks);
         for (values, (codes, block)) in unrounded.zip(places) {
-            let (largest, sum) = abs_max_and_sum(values);
+            let (largest, sum) = abs_max_and_sum(level, values);
             // Rounding to integers loses NaN, but the sum keeps it.
             block.scale = if sum.is_nan() { f32::NAN } else { largest / 127.0 };
             codes[values.len()..].fill(0);
-            block.start = -128 * round_i8(values, inverse(block.scale), codes);
+            block.start = -128 * round_i8(level, values, inverse(block.scale), codes);
         }
     }
 }
 
-/// `c = start + a * b` for some rows and panels; `c` begins with the first of them.
+/// `c = start + a * b` for some rows and panels.
 pub(crate) fn multiply(
+    level: Level,
     a: &ByteRows,
     b: &Packed,
     part: (Range<usize>, Range<usize>),
-    start: Start,
-    activation: Activation,
-    c: &mut [f32],
-    c_stride: usize,
+    results: Results,
 ) {
     assert_eq!(a.depth, b.depth, "rows as wide as the matrix is deep");
-    rounded::multiply(&Operands { a, b }, part, b.columns, start, activation, c, c_stride);
+    walk::multiply(level, &Operands { a, b }, part, b.columns, results);
 }
 
 struct Operands<'a> {
@@ -146,76 +143,69 @@ struct Operands<'a> {
     b: &'a Packed,
 }
 
+impl Operands<'_> {
+    fn panel(&self, panel: usize) -> &[Block] {
+        &self.b.blocks[panel * self.b.depth..][..self.b.depth]
+    }
+}
+
 impl Tiles for Operands<'_> {
-    fn memory(&self, panel: usize) -> &[u8] {
-        rounded::bytes(&self.b.blocks[panel * self.b.depth..][..self.b.depth])
+    fn memory(&self, panel: usize) -> Prefetcher<'_> {
+        Prefetcher::new(self.panel(panel))
     }
 
-    fn tile(
-        &self,
-        rows: Range<usize>,
-        panel: usize,
-        options: TileOptions,
-        c: &mut [f32],
-        c_stride: usize,
-    ) {
-        let (n, depth) = (rows.len(), self.a.depth);
-        assert!((1..=MAX_TILE_ROWS).contains(&n), "rows that a tile can have");
-        let tile = Tile {
-            codes: &self.a.codes[rows.start * depth * BLOCK..][..n * depth * BLOCK],
-            row_blocks: &self.a.blocks[rows.start * depth..][..n * depth],
-            blocks: &self.b.blocks[panel * depth..][..depth],
-            options,
-        };
-        by_rows!(n, N => tile.rows::<N>(c, c_stride));
+    fn tile(&self, level: Level, rows: Range<usize>, panel: usize, out: TileResults) {
+        let depth = self.a.depth;
+        let codes = self.a.codes[rows.start * depth * BLOCK..].as_chunks().0.as_chunks().0;
+        let row_blocks = &self.a.blocks[rows.start * depth..];
+        let blocks = self.panel(panel);
+        by_rows!(rows.len(), N => level.run_bytes(Tile::<N> { codes, row_blocks, blocks, out }));
     }
 }
 
-/// Some rows times one panel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tile<'a> {
-    pub codes: &'a [i8],
-    pub row_blocks: &'a [RowBlock],
-    pub blocks: &'a [Block],
-    pub options: TileOptions<'a>,
+/// `N` rows times one panel.
+struct Tile<'a, const N: usize> {
+    codes: &'a [[[i8; 4]; LINES]],
+    row_blocks: &'a [RowBlock],
+    blocks: &'a [Block],
+    out: TileResults<'a>,
 }
 
-impl Tile<'_> {
-    #[inline]
-    fn rows<const N: usize>(self, c: &mut [f32], c_stride: usize) {
-        #[cfg(target_arch = "x86_64")]
-        if *LEVEL == Level::Avx512Vnni {
-            // SAFETY: the processor has it, and there are `N` rows of as many blocks.
-            return unsafe { super::avx512::byte_tile::<N>(self, c, c_stride) };
+impl<const N: usize> ByteKernel for Tile<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: ByteProducts>(self, token: V::Token) {
+        let Tile { codes, row_blocks, blocks, mut out } = self;
+        let depth = blocks.len();
+        let mut results = [V::splat(token, 0.0); N];
+        for (r, result) in results.iter_mut().enumerate() {
+            *result = out.start(token, r);
         }
-        plain(self, c, c_stride);
-    }
-}
-
-/// The reference implementation.
-pub(super) fn plain(tile: Tile, c: &mut [f32], c_stride: usize) {
-    let depth = tile.blocks.len();
-    let rows = tile.codes.chunks_exact(depth * BLOCK).zip(tile.row_blocks.chunks_exact(depth));
-    for (r, (codes, row_blocks)) in rows.enumerate() {
-        let mut results = *tile.options.bias;
-        let c = &mut c[r * c_stride..][..PANEL];
-        if tile.options.accumulate {
-            results.iter_mut().zip(&*c).for_each(|(sum, existing)| *sum += existing);
-        }
-        let codes = codes.as_chunks::<4>().0.as_chunks::<LINES>().0;
-        for ((codes, row), block) in codes.iter().zip(row_blocks).zip(tile.blocks) {
-            let mut sums = [row.start; PANEL];
-            for (a, line) in codes.iter().zip(&block.codes) {
-                for (sum, b) in sums.iter_mut().zip(&line.0) {
-                    *sum += (0..4).map(|i| i32::from(a[i]) * i32::from(b[i])).sum::<i32>();
+        let mut codes = Rows::<_, N>::new(codes, depth, depth);
+        let mut rows = Rows::<_, N>::new(row_blocks, depth, depth);
+        for block in blocks {
+            let (Some(codes), Some(rows)) = (codes.take::<1>(), rows.take::<1>()) else { break };
+            let mut sums = [V::sums(token, 0); N];
+            for (sum, [row]) in sums.iter_mut().zip(rows) {
+                *sum = V::sums(token, row.start);
+            }
+            for (i, line) in block.codes.iter().enumerate() {
+                if i % 2 == 0 {
+                    out.prefetch.advance();
+                }
+                for (sum, [codes]) in sums.iter_mut().zip(codes) {
+                    *sum = V::add_fours(*sum, &line.0, codes[i]);
                 }
             }
-            for i in 0..PANEL {
-                #[allow(clippy::cast_precision_loss)]
-                let sum = sums[i] as f32;
-                results[i] = super::mul_add(sum, block.scales.0[i] * row.scale, results[i]);
+            let scales = V::load(token, &block.scales.0);
+            for ((result, sum), [row]) in results.iter_mut().zip(sums).zip(rows) {
+                let by = scales.mul(V::splat(token, row.scale));
+                *result = V::from_sums(sum).mul_add(by, *result);
             }
         }
-        c.copy_from_slice(&results);
+        for (r, result) in results.into_iter().enumerate() {
+            out.store(r, result);
+        }
     }
 }

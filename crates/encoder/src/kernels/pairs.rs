@@ -7,17 +7,19 @@
 //! the way. As *bf16*, values are rounded to eight bits of precision and sums are f32.
 
 use super::lanes::{abs_max_and_sum, round_i16};
-use super::matrix::{Activation, MAX_TILE_ROWS, Start};
-use super::rounded::{self, TileOptions, Tiles};
-use super::{BF16, LEVEL, Level, Lines, PANEL, by_rows};
+use super::walk::{self, Results, TileResults, Tiles, by_rows};
+use super::{Lines, PANEL};
 use std::ops::Range;
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::simd::{
+    Bf16Kernel, Bf16Products, Level, Prefetcher, Rows, SixteenKernel, Vector,
+};
 
 /// The largest value of a row, in steps.
 const LARGEST: f32 = 4095.0;
 
 /// Two values of each column.
-pub(crate) type Pairs = [[i16; 2]; PANEL];
+type Pairs = [[i16; 2]; PANEL];
 
 /// What the 16 bits are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +75,7 @@ pub(crate) struct Panel<'a> {
 
 impl Panel<'_> {
     /// Puts rows (outputs) of a matrix into the panel.
-    pub(crate) fn pack(&mut self, rows: &[f32], depth: usize, codes: &mut Vec<i16>) {
+    pub(crate) fn pack(&mut self, level: Level, rows: &[f32], depth: usize, codes: &mut Vec<i16>) {
         let width = depth.next_multiple_of(2);
         codes.clear();
         codes.resize(rows.len() / depth * width, 0);
@@ -81,8 +83,8 @@ impl Panel<'_> {
         for (row, (codes, scale)) in rows.chunks_exact(depth).zip(places) {
             match self.kind {
                 Kind::Integers => {
-                    *scale = column_scale(row);
-                    round_i16(row, 1.0 / *scale, codes);
+                    *scale = column_scale(level, row);
+                    round_i16(level, row, 1.0 / *scale, codes);
                 }
                 Kind::Bf16 => to_bf16(row, codes),
             }
@@ -101,8 +103,8 @@ impl Panel<'_> {
 
 /// The finest scale with which no code leaves 16 bits and no sum 32.
 #[allow(clippy::cast_precision_loss)]
-fn column_scale(row: &[f32]) -> f32 {
-    let (largest, total) = abs_max_and_sum(row);
+fn column_scale(level: Level, row: &[f32]) -> f32 {
+    let (largest, total) = abs_max_and_sum(level, row);
     // Rounding adds half a step to each; a little is left for the rounding of the sum itself.
     let room = i32::MAX as f32 / LARGEST * 0.999 - row.len() as f32 / 2.0;
     let scale = (largest / 32_760.0).max(total / room.max(1.0));
@@ -132,7 +134,7 @@ pub(crate) struct PairRows {
 
 impl PairRows {
     /// Rounds rows of `depth` values, which lie one behind the other, in place of earlier ones.
-    pub(crate) fn round_rows(&mut self, rows: &[f32], depth: usize, kind: Kind) {
+    pub(crate) fn round_rows(&mut self, level: Level, rows: &[f32], depth: usize, kind: Kind) {
         let count = rows.len() / depth;
         self.width = depth.next_multiple_of(2);
         // The buffer only grows: what earlier rows left in it is overwritten.
@@ -144,12 +146,12 @@ impl PairRows {
             match kind {
                 Kind::Bf16 => to_bf16(row, values),
                 Kind::Integers => {
-                    let (largest, sum) = abs_max_and_sum(row);
+                    let (largest, sum) = abs_max_and_sum(level, row);
                     // Rounding to integers loses NaN, but the sum keeps it.
                     *scale = if sum.is_nan() { f32::NAN } else { largest / LARGEST };
                     // Rows of zeros, or of values so small that the inverse is infinite, become
                     // zeros.
-                    round_i16(row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
+                    round_i16(level, row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
                 }
             }
             values[depth..].fill(0);
@@ -157,37 +159,16 @@ impl PairRows {
     }
 }
 
-#[cfg(test)]
-impl PairRows {
-    /// The products with the first panel by the reference implementation.
-    pub(super) fn plain(&self, b: &Packed, c: &mut [f32]) {
-        let tile = Tile {
-            a: &self.values,
-            row_scales: &self.scales,
-            lines: b.panel(0),
-            column_scales: b.scales.first_chunk().expect("one panel"),
-            options: TileOptions { bias: &[0.0; PANEL], accumulate: false, prefetch: &[] },
-            kind: b.kind,
-        };
-        match b.kind {
-            Kind::Integers => plain_integers(tile, c, PANEL),
-            Kind::Bf16 => plain_bf16(tile, c, PANEL),
-        }
-    }
-}
-
-/// `c = start + a * b` for some rows and panels; `c` begins with the first of them.
+/// `c = start + a * b` for some rows and panels.
 pub(crate) fn multiply(
+    level: Level,
     a: &PairRows,
     b: &Packed,
     part: (Range<usize>, Range<usize>),
-    start: Start,
-    activation: Activation,
-    c: &mut [f32],
-    c_stride: usize,
+    results: Results,
 ) {
     assert_eq!(a.width, b.pairs * 2, "rows as wide as the matrix is deep");
-    rounded::multiply(&Operands { a, b }, part, b.columns, start, activation, c, c_stride);
+    walk::multiply(level, &Operands { a, b }, part, b.columns, results);
 }
 
 struct Operands<'a> {
@@ -196,107 +177,107 @@ struct Operands<'a> {
 }
 
 impl Tiles for Operands<'_> {
-    fn memory(&self, panel: usize) -> &[u8] {
-        rounded::bytes(self.b.panel(panel))
+    fn memory(&self, panel: usize) -> Prefetcher<'_> {
+        Prefetcher::new(self.b.panel(panel))
     }
 
-    fn tile(
-        &self,
-        rows: Range<usize>,
-        panel: usize,
-        options: TileOptions,
-        c: &mut [f32],
-        c_stride: usize,
-    ) {
+    fn tile(&self, level: Level, rows: Range<usize>, panel: usize, out: TileResults) {
         let (a, b) = (self.a, self.b);
         let n = rows.len();
-        assert!((1..=MAX_TILE_ROWS).contains(&n), "rows that a tile can have");
         let tile = Tile {
-            a: &a.values[rows.start * a.width..][..n * a.width],
-            row_scales: &a.scales[rows][..n],
+            a: a.values[rows.start * a.width..][..n * a.width].as_chunks().0,
+            row_scales: &a.scales[rows],
             lines: b.panel(panel),
             column_scales: b.scales[panel * PANEL..].first_chunk().expect("whole panels"),
-            options,
-            kind: b.kind,
+            out,
         };
-        by_rows!(n, N => tile.rows::<N>(c, c_stride));
+        match b.kind {
+            Kind::Integers => by_rows!(n, N => level.run_sixteen(Integers::<N>(tile))),
+            Kind::Bf16 => by_rows!(n, N => level.run_bf16(Bf16::<N>(tile))),
+        }
     }
 }
 
 /// Some rows times one panel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tile<'a> {
-    pub a: &'a [i16],
-    pub row_scales: &'a [f32],
-    pub lines: &'a [Pairs],
-    pub column_scales: &'a [f32; PANEL],
-    pub options: TileOptions<'a>,
-    pub kind: Kind,
+struct Tile<'a> {
+    a: &'a [[i16; 2]],
+    row_scales: &'a [f32],
+    lines: &'a [Pairs],
+    column_scales: &'a [f32; PANEL],
+    out: TileResults<'a>,
 }
 
 impl Tile<'_> {
-    #[inline]
-    fn rows<const N: usize>(self, c: &mut [f32], c_stride: usize) {
-        // SAFETY (of all calls here): the processor has it, and the slices are as long as the tile
-        // needs.
-        #[cfg(target_arch = "x86_64")]
-        match (self.kind, *LEVEL) {
-            (Kind::Bf16, _) if *BF16 => {
-                return unsafe { super::avx512::bf16_tile::<N>(self, c, c_stride) };
+    /// Accumulates the products of `N` rows by `add`, a line after the other.
+    #[inline(always)]
+    fn sums<Sum: Copy, const N: usize, const STEPS: usize>(
+        &mut self,
+        zero: Sum,
+        add: impl Fn(Sum, [i16; 2], &Pairs) -> Sum,
+    ) -> [Sum; N] {
+        let mut sums = [zero; N];
+        let mut rows = Rows::<_, N>::new(self.a, self.lines.len(), self.lines.len());
+        let (lines, rest) = self.lines.as_chunks::<STEPS>();
+        for lines in lines {
+            let Some(rows) = rows.take::<STEPS>() else { break };
+            self.out.prefetch.advance();
+            for (i, line) in lines.iter().enumerate() {
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    *sum = add(*sum, row[i], line);
+                }
             }
-            (Kind::Integers, Level::Avx512 | Level::Avx512Vnni) => {
-                return unsafe { super::avx512::integer_tile::<N>(self, c, c_stride) };
-            }
-            (Kind::Integers, Level::Avx2) => {
-                return unsafe { super::avx2::integer_tile::<N>(self, c, c_stride) };
-            }
-            _ => {}
         }
-        match self.kind {
-            Kind::Integers => plain_integers(self, c, c_stride),
-            Kind::Bf16 => plain_bf16(self, c, c_stride),
+        for line in rest {
+            let Some(rows) = rows.take::<1>() else { break };
+            for (sum, [pair]) in sums.iter_mut().zip(rows) {
+                *sum = add(*sum, *pair, line);
+            }
         }
+        sums
     }
 
-    /// The result for the sum of a row and a column.
-    fn finish(self, sum: f32, row: usize, column: usize, existing: f32) -> f32 {
-        let bias = self.options.bias[column];
-        let start = if self.options.accumulate { bias + existing } else { bias };
-        super::mul_add(sum, self.column_scales[column] * self.row_scales[row], start)
-    }
-}
-
-/// The reference implementation for integers.
-pub(super) fn plain_integers(tile: Tile, c: &mut [f32], c_stride: usize) {
-    for (r, row) in tile.a.chunks_exact(2 * tile.lines.len().max(1)).enumerate() {
-        let mut sums = [0i32; PANEL];
-        for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
-            let [x, y] = left.map(i32::from);
-            for (sum, right) in sums.iter_mut().zip(line) {
-                *sum += x * i32::from(right[0]) + y * i32::from(right[1]);
-            }
-        }
-        for (i, place) in c[r * c_stride..][..PANEL].iter_mut().enumerate() {
-            #[allow(clippy::cast_precision_loss)]
-            let sum = sums[i] as f32;
-            *place = tile.finish(sum, r, i, *place);
-        }
+    /// Stores the results for the sums of a row.
+    #[inline(always)]
+    fn finish<V: Vector>(&mut self, token: V::Token, row: usize, sums: V) {
+        let scale = V::splat(token, self.row_scales[row]);
+        let by = V::load(token, self.column_scales).mul(scale);
+        let start = self.out.start(token, row);
+        self.out.store(row, sums.mul_add(by, start));
     }
 }
 
-/// The reference implementation for bf16.
-pub(super) fn plain_bf16(tile: Tile, c: &mut [f32], c_stride: usize) {
-    let wide = |code: i16| f32::from_bits(u32::from(code.cast_unsigned()) << 16);
-    for (r, row) in tile.a.chunks_exact(2 * tile.lines.len().max(1)).enumerate() {
-        let mut sums = [0f32; PANEL];
-        for (left, line) in row.as_chunks::<2>().0.iter().zip(tile.lines) {
-            let [x, y] = left.map(wide);
-            for (sum, right) in sums.iter_mut().zip(line) {
-                *sum = super::mul_add(x, wide(right[0]), super::mul_add(y, wide(right[1]), *sum));
-            }
+struct Integers<'a, const N: usize>(Tile<'a>);
+
+impl<const N: usize> SixteenKernel for Integers<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, token: V::Token) {
+        let Integers(mut tile) = self;
+        let add = |sums, pair, line: &Pairs| V::add_pairs(sums, pair, line);
+        // With more than two steps a turn compilers mix them, and run out of registers if a line
+        // takes several.
+        let sums: [V::Sums; N] = match V::REGISTERS {
+            1 => tile.sums::<_, N, 4>(V::sums(token, 0), add),
+            _ => tile.sums::<_, N, 2>(V::sums(token, 0), add),
+        };
+        for (row, sums) in sums.into_iter().enumerate() {
+            tile.finish(token, row, V::from_sums(sums));
         }
-        for (i, place) in c[r * c_stride..][..PANEL].iter_mut().enumerate() {
-            *place = tile.finish(sums[i], r, i, *place);
+    }
+}
+
+struct Bf16<'a, const N: usize>(Tile<'a>);
+
+impl<const N: usize> Bf16Kernel for Bf16<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Bf16Products>(self, token: V::Token) {
+        let Bf16(mut tile) = self;
+        let add = |sums: V, pair: [i16; 2], line: &Pairs| sums.add_bf16_pairs(pair, line);
+        for (row, sums) in tile.sums::<_, N, 4>(V::splat(token, 0.0), add).into_iter().enumerate() {
+            tile.finish(token, row, sums);
         }
     }
 }

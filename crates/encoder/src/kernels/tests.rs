@@ -1,12 +1,19 @@
-//! Every version of a kernel against its definition.
+//! Every kernel at every level against its definition.
+//!
+//! What rounds multiply-adds alike has the same bits; and what is rounded is as near to the exact
+//! result as the arithmetic says.
 
-use super::matrix::{Activation, Left, Panels, Start};
+use super::matrix::{Left, Panels};
+use super::walk::{Activation, Results, Start};
 use super::*;
-#[allow(unused_imports, reason = "without threads it has nothing that is used here")]
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::simd::Level;
+
+/// Half a unit in the last place of one: the relative error of one rounding.
+const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
 
 /// Values that look random, from -1 to 1.
-fn noise(count: usize, seed: u32) -> Vec<f32> {
+pub(super) fn noise(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).max(1);
     let next = || {
         state ^= state << 13;
@@ -17,7 +24,7 @@ fn noise(count: usize, seed: u32) -> Vec<f32> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Sizes around those of tiles and panels.
+/// Sizes around those of tiles and panels: rows, depth, columns.
 const SIZES: [(usize, usize, usize); 9] = [
     (1, 1, 1),
     (2, 3, 17),
@@ -30,38 +37,103 @@ const SIZES: [(usize, usize, usize); 9] = [
     (11, 800, 16),
 ];
 
-#[test]
-fn products_are_those_of_the_definition() {
-    for (rows, depth, columns) in SIZES {
+/// Random operands of a product.
+struct Case {
+    rows: usize,
+    depth: usize,
+    columns: usize,
+    a: Vec<f32>,
+    b: Vec<f32>,
+    bias: Vec<f32>,
+    before: Vec<f32>,
+}
+
+impl Case {
+    fn new((rows, depth, columns): (usize, usize, usize)) -> Case {
         let (a, b) = (noise(rows * depth, 1), noise(columns * depth, 2));
         let bias = noise(columns.next_multiple_of(PANEL), 3);
-        let mut packed = matrix::Packed::new(columns, depth);
-        for (first, panel) in packed.panels_mut().collect::<Vec<_>>() {
-            let end = columns.min(first + PANEL);
-            matrix::pack(&b[first * depth..end * depth], depth, panel);
+        Case { rows, depth, columns, a, b, bias, before: noise(rows * columns, 4) }
+    }
+
+    /// The results of a product that is given where to put them.
+    fn results(&self, accumulate: bool, multiply: impl Fn(Results)) -> Vec<f32> {
+        let mut c = self.before.clone();
+        let start = match accumulate {
+            true => Start::BiasAndResidual(&self.bias),
+            false => Start::Bias(&self.bias),
+        };
+        let stride = self.columns;
+        multiply(Results { start, activation: Activation::None, c: &mut c, stride });
+        c
+    }
+
+    /// The panels of a matrix, with the rows that belong into each.
+    fn rows_of_panel(&self, first: usize) -> &[f32] {
+        &self.b[first * self.depth..self.columns.min(first + PANEL) * self.depth]
+    }
+
+    fn all(&self) -> (Range<usize>, Range<usize>) {
+        (0..self.rows, 0..self.columns.div_ceil(PANEL))
+    }
+
+    /// Row, column, row of `a` and column of `b` for each result.
+    fn each(&self) -> impl Iterator<Item = (usize, usize, &[f32], &[f32])> {
+        let all = (0..self.rows).flat_map(|r| (0..self.columns).map(move |j| (r, j)));
+        all.map(|(r, j)| {
+            (r, j, &self.a[r * self.depth..][..self.depth], &self.b[j * self.depth..][..self.depth])
+        })
+    }
+
+    /// Asserts that results are as near to the exact ones as the bound of a row and a column says,
+    /// beside the rounding of so many sums.
+    fn assert_near(&self, c: &[f32], sums: usize, bound: impl Fn(&[f32], &[f32]) -> f64) {
+        for (r, j, a, b) in self.each() {
+            let start = [self.bias[j], self.before[r * self.columns + j]].map(f64::from);
+            let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+            let exact = products.clone().chain(start).sum::<f64>();
+            let size = products.chain(start).map(f64::abs).sum::<f64>();
+            let bound = bound(a, b) + sums as f64 * ROUNDING * size;
+            let error = (f64::from(c[r * self.columns + j]) - exact).abs();
+            assert!(error <= bound, "{r} {j} of {:?}: {error} {bound}", self.all());
         }
-        for accumulate in [false, true] {
-            let before = noise(rows * columns, 4);
-            let mut c = before.clone();
-            let start = if accumulate { Start::BiasAndResidual(&bias) } else { Start::Bias(&bias) };
-            let panels = packed.panels();
-            matrix::multiply(
-                Left { data: &a, stride: depth, rows },
-                panels,
-                start,
-                Activation::None,
-                &mut c,
-                columns,
-            );
-            for r in 0..rows {
-                for j in 0..columns {
-                    let mut sum = f64::from(bias[j]);
-                    sum += if accumulate { f64::from(before[r * columns + j]) } else { 0.0 };
-                    for k in 0..depth {
-                        sum += f64::from(a[r * depth + k]) * f64::from(b[j * depth + k]);
-                    }
-                    let got = f64::from(c[r * columns + j]);
-                    assert!((got - sum).abs() < 6e-5, "{rows} {depth} {columns}: {got} {sum}");
+    }
+
+    fn packed(&self) -> matrix::Packed {
+        let mut packed = matrix::Packed::new(self.columns, self.depth);
+        packed.panels_mut().for_each(|(first, panel)| {
+            matrix::pack(self.rows_of_panel(first), self.depth, panel);
+        });
+        packed
+    }
+
+    fn left(&self) -> Left<'_> {
+        Left { data: &self.a, stride: self.depth, rows: self.rows }
+    }
+}
+
+/// The result of a product as it is defined: in order, rounded once or twice a step.
+fn in_order(level: Level, start: f32, products: impl Iterator<Item = (f32, f32)>) -> f32 {
+    match level.definition() {
+        Level::PLAIN => products.fold(start, |sum, (a, b)| a * b + sum),
+        _ => products.fold(start, |sum, (a, b)| a.mul_add(b, sum)),
+    }
+}
+
+#[test]
+fn products_have_the_bits_of_their_definition() {
+    for case in SIZES.map(Case::new) {
+        let packed = case.packed();
+        for level in Level::available() {
+            for accumulate in [false, true] {
+                let c = case.results(accumulate, |results| {
+                    matrix::multiply(level, case.left(), packed.panels(), results);
+                });
+                for (r, j, a, b) in case.each() {
+                    let at = r * case.columns + j;
+                    let before = if accumulate { case.before[at] } else { 0.0 };
+                    let pairs = a.iter().copied().zip(b.iter().copied());
+                    let expected = in_order(level, case.bias[j] + before, pairs);
+                    assert_eq!(c[at], expected, "{level} {r} {j} of {:?}", case.all());
                 }
             }
         }
@@ -70,36 +142,20 @@ fn products_are_those_of_the_definition() {
 
 #[test]
 fn products_do_not_depend_on_their_neighbours() {
-    let (rows, depth, columns) = (29, 391, 50);
-    let (a, b) = (noise(rows * depth, 5), noise(columns * depth, 6));
-    let mut packed = matrix::Packed::new(columns, depth);
-    for (first, panel) in packed.panels_mut().collect::<Vec<_>>() {
-        let end = columns.min(first + PANEL);
-        matrix::pack(&b[first * depth..end * depth], depth, panel);
-    }
-    let mut together = vec![0.0; rows * columns];
-    let plain = Activation::None;
-    let panels = packed.panels();
-    matrix::multiply(
-        Left { data: &a, stride: depth, rows },
-        panels,
-        Start::Zero,
-        plain,
-        &mut together,
-        columns,
-    );
-    for r in 0..rows {
-        let mut alone = vec![0.0; columns];
-        let row = &a[r * depth..][..depth];
-        matrix::multiply(
-            Left { data: row, stride: depth, rows: 1 },
-            packed.panels(),
-            Start::Zero,
-            plain,
-            &mut alone,
-            columns,
-        );
-        assert_eq!(alone, together[r * columns..][..columns]);
+    let case = Case::new((29, 391, 50));
+    let packed = case.packed();
+    for level in Level::available() {
+        let together = case.results(false, |results| {
+            matrix::multiply(level, case.left(), packed.panels(), results);
+        });
+        for (r, together) in together.chunks_exact(case.columns).enumerate() {
+            let mut alone = vec![0.0; case.columns];
+            let left = Left { data: &case.a[r * case.depth..], stride: case.depth, rows: 1 };
+            let (start, activation) = (Start::Bias(&case.bias), Activation::None);
+            let results = Results { start, activation, c: &mut alone, stride: case.columns };
+            matrix::multiply(level, left, packed.panels(), results);
+            assert_eq!(alone, together, "{level}");
+        }
     }
 }
 
@@ -109,81 +165,141 @@ fn rows_may_lie_apart() {
     let (rows, depth, head, stride) = (9, 21, 32, 96);
     let (a, b) = (noise(rows * 40, 7), noise(depth * stride + PANEL, 8));
     let values = Panels { data: &b, depth, columns: head, row_stride: stride, panel_stride: PANEL };
-    let mut c = vec![0.0; rows * 50];
-    matrix::multiply(
-        Left { data: &a, stride: 40, rows },
-        values,
-        Start::Zero,
-        Activation::None,
-        &mut c,
-        50,
-    );
-    for r in 0..rows {
-        for j in 0..50 {
-            let sum: f32 = (0..depth).map(|k| a[r * 40 + k] * b[k * stride + j]).sum();
-            let expected = if j < head { sum } else { 0.0 };
-            assert!((c[r * 50 + j] - expected).abs() < 1e-5);
+    for level in Level::available() {
+        let mut c = vec![0.0; rows * 50];
+        let left = Left { data: &a, stride: 40, rows };
+        let (start, activation) = (Start::Zero, Activation::None);
+        matrix::multiply(level, left, values, Results { start, activation, c: &mut c, stride: 50 });
+        for (i, found) in c.into_iter().enumerate() {
+            let (r, j) = (i / 50, i % 50);
+            let pairs = (0..depth).map(|k| (a[r * 40 + k], b[k * stride + j]));
+            let expected = if j < head { in_order(level, 0.0, pairs) } else { 0.0 };
+            assert_eq!(found, expected, "{level} {r} {j}");
         }
     }
 }
 
 #[test]
-fn pairs_are_those_of_their_definition() {
-    for kind in [pairs::Kind::Integers, pairs::Kind::Bf16] {
-        for (rows, depth, columns) in SIZES {
-            let (a, b) = (noise(rows * depth, 9), noise(columns * depth, 10));
-            let bias = noise(columns.next_multiple_of(PANEL), 11);
-            let mut packed = pairs::Packed::new(columns, depth, kind);
-            for (first, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
-                let end = columns.min(first + PANEL);
-                panel.pack(&b[first * depth..end * depth], depth, &mut Vec::new());
-            }
-            let mut rounded = pairs::PairRows::default();
-            rounded.round_rows(&a, depth, kind);
-            let panels = columns.div_ceil(PANEL);
-            let mut c = vec![0.0; rows * columns];
-            let start = Start::Bias(&bias);
-            let plain = Activation::None;
-            pairs::multiply(&rounded, &packed, (0..rows, 0..panels), start, plain, &mut c, columns);
-            let relative = if kind == pairs::Kind::Bf16 { 0.01 } else { 0.002 };
-            for r in 0..rows {
-                for j in 0..columns {
-                    let products = (0..depth).map(|k| a[r * depth + k] * b[j * depth + k]);
-                    let sum = bias[j] + products.clone().sum::<f32>();
-                    let scale = 0.1 + products.map(|p| p * p).sum::<f32>().sqrt();
-                    let error = (c[r * columns + j] - sum).abs() / scale;
-                    assert!(error < relative, "{kind:?} {rows} {depth} {columns}: {error}");
+fn activations_follow_the_last_product() {
+    for case in SIZES.map(Case::new) {
+        let packed = case.packed();
+        for level in Level::available() {
+            let sums = case.results(true, |results| {
+                matrix::multiply(level, case.left(), packed.panels(), results);
+            });
+            let found = case.results(true, |results| {
+                let results = Results { activation: Activation::Relu, ..results };
+                matrix::multiply(level, case.left(), packed.panels(), results);
+            });
+            let expected: Vec<f32> = sums.iter().map(|sum| sum.max(0.0)).collect();
+            assert_eq!(found, expected, "{level}");
+        }
+    }
+}
+
+#[test]
+fn sides_that_are_too_short_panic() {
+    let case = Case::new((7, 33, 20));
+    let packed = case.packed();
+    let fails =
+        |what: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(what)).is_err();
+    for level in Level::available() {
+        let multiply = |a: usize, b: usize, c: usize| {
+            let (left, panels) = (case.left(), packed.panels());
+            let left = Left { data: &left.data[a..], ..left };
+            let panels = Panels { data: &panels.data[b..], ..panels };
+            let (mut out, start) = (vec![0.0; case.rows * case.columns - c], Start::Zero);
+            let activation = Activation::None;
+            let results = Results { start, activation, c: &mut out, stride: case.columns };
+            matrix::multiply(level, left, panels, results);
+        };
+        multiply(0, 0, 0);
+        assert!(fails(&|| multiply(1, 0, 0)), "{level}");
+        assert!(fails(&|| multiply(0, 1, 0)), "{level}");
+        assert!(fails(&|| multiply(0, 0, 1)), "{level}");
+    }
+}
+
+/// The results of rows and weights rounded to pairs.
+fn pair_products(level: Level, case: &Case, kind: pairs::Kind) -> Vec<f32> {
+    let mut packed = pairs::Packed::new(case.columns, case.depth, kind);
+    packed.panels_mut().for_each(|(first, mut panel)| {
+        panel.pack(level, case.rows_of_panel(first), case.depth, &mut Vec::new());
+    });
+    let mut rounded = pairs::PairRows::default();
+    rounded.round_rows(level, &case.a, case.depth, kind);
+    case.results(true, |results| {
+        pairs::multiply(level, &rounded, &packed, case.all(), results);
+    })
+}
+
+fn largest(values: &[f32]) -> f64 {
+    f64::from(values.iter().fold(0.0f32, |m, v| m.max(v.abs())))
+}
+
+fn total(values: &[f32]) -> f64 {
+    values.iter().map(|v| f64::from(v.abs())).sum()
+}
+
+/// The most that rounding rows and columns to multiples of these scales can change a product.
+fn rounding_bound(a: &[f32], b: &[f32], [scale_a, scale_b]: [f64; 2]) -> f64 {
+    let both = a.len() as f64 * scale_a * scale_b / 4.0;
+    // Quotients are rounded too, before they are rounded to integers.
+    1.001 * (total(a) * scale_b / 2.0 + total(b) * scale_a / 2.0 + both)
+}
+
+#[test]
+fn pairs_have_the_bits_of_their_definition_and_are_near() {
+    for case in SIZES.map(Case::new) {
+        for level in Level::available() {
+            for kind in [pairs::Kind::Integers, pairs::Kind::Bf16] {
+                let c = pair_products(level, &case, kind);
+                let expected = pair_products(level.definition(), &case, kind);
+                assert_eq!(c, expected, "{level} {kind:?} {:?}", case.all());
+                match kind {
+                    // The sum is exact, then multiplied and added to the start.
+                    pairs::Kind::Integers => case.assert_near(&c, 5, |a, b| {
+                        let room = f64::from(i32::MAX) / 4095.0 * 0.999 - b.len() as f64 / 2.0;
+                        let scale = (largest(b) / 32_760.0).max(total(b) / room);
+                        rounding_bound(a, b, [largest(a) / 4095.0, scale])
+                    }),
+                    // Eight bits of precision: each side is off by 2^-8 of itself at most.
+                    pairs::Kind::Bf16 => case.assert_near(&c, 2 * case.depth + 4, |a, b| {
+                        let products = a.iter().zip(b).map(|(a, b)| f64::from((a * b).abs()));
+                        products.sum::<f64>() * (2f64.powi(-7) + 2f64.powi(-16))
+                    }),
                 }
             }
         }
     }
 }
 
+/// The results of rows and weights rounded to bytes.
+fn byte_products(level: Level, case: &Case) -> Vec<f32> {
+    let mut packed = bytes::Packed::new(case.columns, case.depth);
+    packed.panels_mut().for_each(|(first, mut panel)| {
+        panel.pack(level, case.rows_of_panel(first), case.depth);
+    });
+    let mut rounded = bytes::ByteRows::default();
+    rounded.round_rows(level, &case.a, case.depth);
+    case.results(true, |results| {
+        bytes::multiply(level, &rounded, &packed, case.all(), results);
+    })
+}
+
 #[test]
-fn bytes_are_those_of_their_definition() {
-    for (rows, depth, columns) in SIZES {
-        let (a, b) = (noise(rows * depth, 18), noise(columns * depth, 19));
-        let bias = noise(columns.next_multiple_of(PANEL), 20);
-        let mut packed = bytes::Packed::new(columns, depth);
-        for (first, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
-            let end = columns.min(first + PANEL);
-            panel.pack(&b[first * depth..end * depth], depth);
-        }
-        let mut rounded = bytes::ByteRows::default();
-        rounded.round_rows(&a, depth);
-        let part = (0..rows, 0..columns.div_ceil(PANEL));
-        let before = noise(rows * columns, 21);
-        let mut c = before.clone();
-        let start = Start::BiasAndResidual(&bias);
-        bytes::multiply(&rounded, &packed, part, start, Activation::None, &mut c, columns);
-        for r in 0..rows {
-            for j in 0..columns {
-                let products = (0..depth).map(|k| a[r * depth + k] * b[j * depth + k]);
-                let sum = before[r * columns + j] + bias[j] + products.clone().sum::<f32>();
-                let scale = 0.1 + products.map(|p| p * p).sum::<f32>().sqrt();
-                let error = (c[r * columns + j] - sum).abs() / scale;
-                assert!(error < 0.05, "{rows} {depth} {columns}: {error}");
-            }
+fn bytes_have_the_bits_of_their_definition_and_are_near() {
+    for case in SIZES.map(Case::new) {
+        for level in Level::available() {
+            let c = byte_products(level, &case);
+            assert_eq!(c, byte_products(level.definition(), &case), "{level} {:?}", case.all());
+            // The sum of a block is exact, then multiplied and added twice rounded.
+            case.assert_near(&c, 2 * case.depth.div_ceil(32) + 4, |a, b| {
+                let blocks = a.chunks(32).zip(b.chunks(32));
+                // Weights have a hundred steps at least.
+                let scales = |a, b| [largest(a) / 127.0, largest(b) / 100.0];
+                blocks.map(|(a, b)| rounding_bound(a, b, scales(a, b))).sum()
+            });
         }
     }
 }
@@ -193,111 +309,21 @@ fn bytes_that_were_rounded_before_lose_nothing() {
     // A row that holds one thing at a time reads the weights out.
     let codes: Vec<f32> = (0..32).map(|i| (i * 37 % 241) as f32 - 120.0).collect();
     let weights: Vec<f32> = codes.iter().map(|code| code * 0.0123).collect();
-    let mut packed = bytes::Packed::new(1, 32);
-    for (_, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
-        panel.pack(&weights, 32);
-    }
-    for (i, weight) in weights.iter().enumerate() {
-        let mut row = vec![0.0; 32];
-        row[i] = 1.0;
-        let mut rounded = bytes::ByteRows::default();
-        rounded.round_rows(&row, 32);
-        let mut c = [0.0];
-        let none = Activation::None;
-        bytes::multiply(&rounded, &packed, (0..1, 0..1), Start::Zero, none, &mut c, 1);
-        assert!((c[0] - weight).abs() < 1e-6, "{i}: {} {weight}", c[0]);
-    }
-}
-
-#[test]
-fn pairs_have_the_bits_of_their_definition() {
-    let (rows, depth) = (11, 77);
-    let (a, b) = (noise(rows * depth, 12), noise(PANEL * depth, 13));
-    for kind in [pairs::Kind::Integers, pairs::Kind::Bf16] {
-        let mut packed = pairs::Packed::new(PANEL, depth, kind);
-        for (_, mut panel) in packed.panels_mut().collect::<Vec<_>>() {
-            panel.pack(&b, depth, &mut Vec::new());
-        }
-        let mut rounded = pairs::PairRows::default();
-        rounded.round_rows(&a, depth, kind);
-        let (mut c, mut plain) = (vec![0.0; rows * PANEL], vec![0.0; rows * PANEL]);
-        let none = Activation::None;
-        pairs::multiply(&rounded, &packed, (0..rows, 0..1), Start::Zero, none, &mut c, PANEL);
-        rounded.plain(&packed, &mut plain);
-        for (c, plain) in c.iter().zip(&plain) {
-            // Integers add up exactly; bf16 may be fused or not.
-            let allowed = if kind == pairs::Kind::Integers { 1e-6 } else { 1e-4 };
-            assert!((c - plain).abs() <= allowed, "{kind:?} {c} {plain}");
-        }
-    }
-}
-
-/// Activations and softmax against f64.
-#[test]
-fn functions_are_right() {
-    let x: Vec<f32> = (-96..96).map(|i| i as f32 / 16.0).collect();
-    let mut y = x.clone();
-    for row in y.chunks_mut(PANEL) {
-        lanes::gelu(row);
-    }
-    for (x, y) in x.iter().zip(&y) {
-        let expected = gelu(f64::from(*x));
-        assert!((f64::from(*y) - expected).abs() < 1.2e-6, "{x}: {y} {expected}");
-    }
-    let mut y = x.clone();
-    for row in y.chunks_mut(PANEL) {
-        lanes::gelu_tanh(row);
-    }
-    for (x, y) in x.iter().map(|x| f64::from(*x)).zip(&y) {
-        let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
-        let expected = 0.5 * x * (1.0 + u.tanh());
-        assert!((f64::from(*y) - expected).abs() < 2e-6, "{x}: {y} {expected}");
-    }
-    let mut scores = noise(48, 14);
-    scores[45..].fill(f32::NEG_INFINITY);
-    let before = scores.clone();
-    let sum = lanes::softmax(&mut scores, 3.0);
-    let max = before.iter().fold(f32::MIN, |a, &b| a.max(b));
-    let mut total = 0.0;
-    for (score, x) in scores.iter().zip(&before[..45]) {
-        let expected = (3.0 * f64::from(x - max)).exp();
-        assert!((f64::from(*score) - expected).abs() < 1e-6);
-        total += expected;
-    }
-    assert!((f64::from(sum) - total).abs() < 1e-4);
-}
-
-/// By the series of erf, in f64.
-fn gelu(x: f64) -> f64 {
-    let z = (x / std::f64::consts::SQRT_2).clamp(-4.5, 4.5);
-    let (mut term, mut sum) = (z, z);
-    for n in 1..200 {
-        term *= -z * z / f64::from(n);
-        sum += term / f64::from(2 * n + 1);
-    }
-    0.5 * x * (1.0 + sum * 2.0 / std::f64::consts::PI.sqrt())
-}
-
-#[test]
-fn normalization_and_rounding() {
-    for width in [1, 7, 8, 31, 384] {
-        let (x, gains, shifts) = (noise(width, 15), noise(width, 16), noise(width, 17));
-        let mut y = x.clone();
-        lanes::layer_norm(&mut y, &gains, &shifts, 1e-5);
-        let mean = x.iter().map(|v| f64::from(*v)).sum::<f64>() / width as f64;
-        let variance = x.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / width as f64;
-        for i in 0..width {
-            let unit = (f64::from(x[i]) - mean) / (variance + 1e-5).sqrt();
-            let expected = unit * f64::from(gains[i]) + f64::from(shifts[i]);
-            assert!((f64::from(y[i]) - expected).abs() < 1e-4, "{width}");
-        }
-        let (largest, sum) = lanes::abs_max_and_sum(&x);
-        assert_eq!(largest, x.iter().fold(0.0, |m: f32, v| m.max(v.abs())));
-        assert!((sum - x.iter().map(|v| v.abs()).sum::<f32>()).abs() < 1e-3);
-        let mut codes = vec![0i16; width];
-        lanes::round_i16(&x, 1000.0, &mut codes);
-        for (code, x) in codes.iter().zip(&x) {
-            assert_eq!(*code, (x * 1000.0).round_ties_even() as i16);
+    for level in Level::available() {
+        let mut packed = bytes::Packed::new(1, 32);
+        packed.panels_mut().for_each(|(_, mut panel)| panel.pack(level, &weights, 32));
+        for (i, weight) in weights.iter().enumerate() {
+            let mut row = vec![0.0; 32];
+            row[i] = 1.0;
+            let mut rounded = bytes::ByteRows::default();
+            rounded.round_rows(level, &row, 32);
+            let mut c = [0.0];
+            let (start, activation) = (Start::Zero, Activation::None);
+            let results = Results { start, activation, c: &mut c, stride: 1 };
+            bytes::multiply(level, &rounded, &packed, (0..1, 0..1), results);
+            // Both scales, their product and the result are rounded.
+            let bound = 4.0 * ROUNDING as f32 * weight.abs();
+            assert!((c[0] - weight).abs() <= bound, "{level} {i}: {} {weight}", c[0]);
         }
     }
 }

@@ -4,10 +4,10 @@
 //! from what is stored, only stored scales count: whatever is chosen was tried as it will be read.
 
 use super::group::{Group, nearest_integer};
-use super::lanes::Lanes;
 use super::pack::pack;
 use super::reference::truncate_to_f16;
 use super::{BLOCK, BLOCKS_PER_SUPER, BlockType, GROUP, Recipe, ScaleTooLarge};
+use crate::simd::Eight;
 use half::f16;
 
 const LARGEST_SUB_SCALE: f32 = 63.0;
@@ -17,7 +17,8 @@ const SMALLEST_F16: f32 = 1.0 / (1 << 24) as f32;
 const LARGEST_F16: f32 = f16::MAX.to_f32_const();
 
 #[inline(always)]
-pub(super) fn choose_scales<L: Lanes>(
+pub(super) fn choose_scales<V: Eight>(
+    token: V::Token,
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
@@ -31,22 +32,22 @@ pub(super) fn choose_scales<L: Lanes>(
     if recipe.method.has_super_blocks() {
         let super_blocks = scales.iter_mut().zip(sub_scales.chunks_mut(BLOCKS_PER_SUPER));
         for (index, (scale, sub_scales)) in super_blocks.enumerate() {
-            let group = Group::<L>::new(recipe, row, index * GROUP, most_important);
+            let group = Group::<V>::new(token, recipe, row, index * GROUP, most_important);
             let needed =
                 group.largest.div(group.limit).largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE);
             check(index, needed)?;
-            let choice = choose_for_super_block(recipe.method, &group);
+            let choice = choose_for_super_block(token, recipe.method, &group);
             *scale = f16::from_f32(choice.scale).to_le_bytes();
             store_sub_scales(choice.sub_scales, sub_scales);
         }
     } else {
         for (index, scales) in scales.chunks_mut(BLOCKS_PER_SUPER).enumerate() {
-            let group = Group::<L>::new(recipe, row, index * GROUP, most_important);
+            let group = Group::<V>::new(token, recipe, row, index * GROUP, most_important);
             let needed = group.largest.div(group.limit).to_array();
             for (block, needed) in needed.into_iter().enumerate() {
                 check(index * BLOCKS_PER_SUPER + block, needed)?;
             }
-            let chosen = choose_for_blocks(recipe.method, &group);
+            let chosen = choose_for_blocks(token, recipe.method, &group);
             for (scale, chosen) in scales.iter_mut().zip(chosen.to_array()) {
                 *scale = f16::from_f32(chosen).to_le_bytes();
             }
@@ -62,28 +63,28 @@ fn check(index: usize, scale: f32) -> Result<(), ScaleTooLarge> {
 
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn store_sub_scales<L: Lanes>(chosen: L, stored: &mut [u8]) {
+fn store_sub_scales<V: Eight>(chosen: V, stored: &mut [u8]) {
     for (sub_scale, chosen) in stored.iter_mut().zip(chosen.to_array()) {
         *sub_scale = chosen as u8;
     }
 }
 
 /// The best candidate so far, of each block.
-struct Best<L> {
+struct Best<V> {
     /// A scale or a sub-scale; zero is where every search begins.
-    found: L,
-    error: L,
+    found: V,
+    error: V,
 }
 
-impl<L: Lanes> Best<L> {
+impl<V: Eight> Best<V> {
     #[inline(always)]
-    fn none(group: &Group<L>) -> Self {
-        Best { found: L::splat(0.0), error: group.energy }
+    fn none(token: V::Token, group: &Group<V>) -> Self {
+        Best { found: V::splat(token, 0.0), error: group.energy }
     }
 
     #[inline(always)]
-    fn consider(&mut self, candidate: L, error: L) {
-        self.found = L::select_less(error, self.error, candidate, self.found);
+    fn consider(&mut self, candidate: V, error: V) {
+        self.found = V::select_less(error, self.error, candidate, self.found);
         self.error = error.min(self.error);
     }
 }
@@ -115,18 +116,18 @@ impl ScaleCandidates {
 
 /// A scale for each of eight blocks: f16 where each is stored, any where only sub-scales are.
 #[inline(always)]
-fn choose_for_blocks<L: Lanes>(method: BlockType, group: &Group<L>) -> L {
+fn choose_for_blocks<V: Eight>(token: V::Token, method: BlockType, group: &Group<V>) -> V {
     let stored_as_f16 = !method.has_super_blocks();
     let candidates = ScaleCandidates::of(method);
-    let mut best = Best::none(group);
+    let mut best = Best::none(token, group);
     for i in 0..=candidates.count {
         let mut scales = if i < candidates.count {
-            group.largest.div(L::splat(candidates.from + candidates.step * f32::from(i)))
+            group.largest.div(V::splat(token, candidates.from + candidates.step * f32::from(i)))
         } else {
             group.refit(best.found)
         };
         if stored_as_f16 {
-            scales = round_to_f16(scales);
+            scales = round_to_f16(token, scales);
         }
         best.consider(scales, group.errors(scales));
     }
@@ -135,27 +136,30 @@ fn choose_for_blocks<L: Lanes>(method: BlockType, group: &Group<L>) -> L {
 
 /// The nearest f16 but zero and infinity, of what is not negative.
 #[inline(always)]
-fn round_to_f16<L: Lanes>(value: L) -> L {
+fn round_to_f16<V: Eight>(token: V::Token, value: V) -> V {
     // In this order NaN, the refit of nothing, stays NaN and is never chosen.
-    let value = L::splat(LARGEST_F16).min(value);
+    let value = V::splat(token, LARGEST_F16).min(value);
     // The bits below the eleven of an f16 cancel.
-    let shifted = value.mul(L::splat((1 << 13) as f32 + 1.0));
+    let shifted = value.mul(V::splat(token, (1 << 13) as f32 + 1.0));
     let normal = shifted.sub(shifted.sub(value));
     // The f32 from a half to one are as far apart as the subnormal f16.
-    let small = value.add(L::splat(0.5)).sub(L::splat(0.5)).max(L::splat(SMALLEST_F16));
-    L::select_less(value, L::splat(f16::MIN_POSITIVE.to_f32_const()), small, normal)
+    let small = value
+        .add(V::splat(token, 0.5))
+        .sub(V::splat(token, 0.5))
+        .max(V::splat(token, SMALLEST_F16));
+    V::select_less(value, V::splat(token, f16::MIN_POSITIVE.to_f32_const()), small, normal)
 }
 
 /// The scale of a super block and the sub-scales of its eight blocks.
-struct Choice<L> {
+struct Choice<V> {
     scale: f32,
-    sub_scales: L,
+    sub_scales: V,
     error: f32,
 }
 
-impl<L: Lanes> Choice<L> {
+impl<V: Eight> Choice<V> {
     #[inline(always)]
-    fn new(scale: f32, sub_scales: &Best<L>) -> Self {
+    fn new(scale: f32, sub_scales: &Best<V>) -> Self {
         let mut error = 0.0;
         for block_error in sub_scales.error.to_array() {
             error += block_error;
@@ -165,40 +169,47 @@ impl<L: Lanes> Choice<L> {
 }
 
 #[inline(always)]
-fn choose_for_super_block<L: Lanes>(method: BlockType, group: &Group<L>) -> Choice<L> {
-    let ideal = choose_for_blocks(method, group);
+fn choose_for_super_block<V: Eight>(
+    token: V::Token,
+    method: BlockType,
+    group: &Group<V>,
+) -> Choice<V> {
+    let ideal = choose_for_blocks(token, method, group);
     // The largest sub-scale for the largest of them: so sub-scales are as fine as can be.
     let scale = round_up_to_f16(ideal.largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE));
-    let center = nearest_integer(ideal.div(L::splat(scale / SUB_SCALE_ONE)));
-    let fine = Choice::new(scale, &best_sub_scales_near(group, scale, center, &[-1.0, 0.0, 1.0]));
+    let center = nearest_integer(token, ideal.div(V::splat(token, scale / SUB_SCALE_ONE)));
+    let fine =
+        Choice::new(scale, &best_sub_scales_near(token, group, scale, center, &[-1.0, 0.0, 1.0]));
 
     // What the reference tool stores, so that the result is never worse than that.
     let scales = group.largest.div(group.limit);
     let largest = scales.largest();
     let scale = f16::from_bits(truncate_to_f16(largest)).to_f32();
-    let mut sub_scales = scales.div(L::splat(largest)).to_array();
+    let mut sub_scales = scales.div(V::splat(token, largest)).to_array();
     for sub_scale in &mut sub_scales {
         *sub_scale = (*sub_scale * SUB_SCALE_ONE).round();
     }
-    let sub_scales = best_sub_scales_near(group, scale, L::load(&sub_scales), &[0.0]);
+    let sub_scales = best_sub_scales_near(token, group, scale, V::load(token, &sub_scales), &[0.0]);
     let reference = Choice::new(scale, &sub_scales);
     if reference.error < fine.error { reference } else { fine }
 }
 
 /// The best sub-scales among those at these distances from the center.
 #[inline(always)]
-fn best_sub_scales_near<L: Lanes>(
-    group: &Group<L>,
+fn best_sub_scales_near<V: Eight>(
+    token: V::Token,
+    group: &Group<V>,
     scale: f32,
-    center: L,
+    center: V,
     distances: &[f32],
-) -> Best<L> {
-    let mut best = Best::none(group);
+) -> Best<V> {
+    let mut best = Best::none(token, group);
     for &distance in distances {
-        let sub_scales = center.add(L::splat(distance));
-        let sub_scales = sub_scales.clamp((L::splat(1.0), L::splat(LARGEST_SUB_SCALE)));
+        let sub_scales = center.add(V::splat(token, distance));
+        let sub_scales =
+            sub_scales.clamp((V::splat(token, 1.0), V::splat(token, LARGEST_SUB_SCALE)));
         // As it is decoded: the division is exact.
-        let scales = L::splat(scale).mul(sub_scales.div(L::splat(SUB_SCALE_ONE)));
+        let scales = V::splat(token, scale).mul(sub_scales.div(V::splat(token, SUB_SCALE_ONE)));
         best.consider(sub_scales, group.errors(scales));
     }
     best
@@ -214,7 +225,8 @@ fn round_up_to_f16(value: f32) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn make_codes<L: Lanes>(
+pub(super) fn make_codes<V: Eight>(
+    token: V::Token,
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &[u8],
@@ -222,7 +234,7 @@ pub(super) fn make_codes<L: Lanes>(
     codes: &mut [u8],
 ) {
     let limit = f32::from(recipe.method.largest_code());
-    let limits = (L::splat(-limit), L::splat(limit));
+    let limits = (V::splat(token, -limit), V::splat(token, limit));
     let (scales, _) = scales.as_chunks::<2>();
     let blocks = row.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
     for (index, (block, codes)) in blocks.enumerate() {
@@ -232,36 +244,47 @@ pub(super) fn make_codes<L: Lanes>(
         } else {
             f16::from_le_bytes(scales[index]).to_f32()
         };
-        let inverse = L::splat(if scale > 0.0 { 1.0 / scale } else { 0.0 });
-        let mut rounded = recipe.clamped::<L>(block);
+        let inverse = V::splat(token, if scale > 0.0 { 1.0 / scale } else { 0.0 });
+        let mut rounded = recipe.clamped::<V>(token, block);
         for lanes in &mut rounded {
-            *lanes = nearest_integer(lanes.mul(inverse).clamp(limits));
+            *lanes = nearest_integer(token, lanes.mul(inverse).clamp(limits));
         }
-        pack(recipe.method, &L::truncate(rounded), codes);
+        pack(recipe.method, &V::truncate(rounded), codes);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::Plain;
     use super::*;
+    use crate::simd::{Level, dispatch};
+
+    dispatch! {
+        fn rounded(value: f32) -> f32 = eight rounded_with;
+    }
+
+    fn rounded_with<V: Eight>(token: V::Token, value: f32) -> f32 {
+        round_to_f16(token, V::splat(token, value)).to_array()[0]
+    }
 
     /// Every positive f16, what is halfway to the next, and what is beside that.
     #[test]
     fn rounding_gives_the_nearest_f16() {
-        for bits in 1..f16::MAX.to_bits() {
-            let (below, above) = (f16::from_bits(bits).to_f32(), f16::from_bits(bits + 1).to_f32());
-            let half = below + (above - below) / 2.0;
-            let rounded = |value| round_to_f16(Plain::splat(value)).to_array()[0];
-            assert_eq!(rounded(below), below);
-            assert_eq!(rounded(half.next_down()), below);
-            assert_eq!(rounded(half.next_up()), above);
-            assert!([below, above].contains(&rounded(half)));
-            assert_eq!(round_up_to_f16(below), below);
-            assert_eq!(round_up_to_f16(below.next_up()), above);
+        for level in Level::available() {
+            let rounded = |value| rounded(level, value);
+            for bits in 1..f16::MAX.to_bits() {
+                let (below, above) =
+                    (f16::from_bits(bits).to_f32(), f16::from_bits(bits + 1).to_f32());
+                let half = below + (above - below) / 2.0;
+                assert_eq!(rounded(below), below);
+                assert_eq!(rounded(half.next_down()), below);
+                assert_eq!(rounded(half.next_up()), above);
+                assert!([below, above].contains(&rounded(half)));
+                assert_eq!(round_up_to_f16(below), below);
+                assert_eq!(round_up_to_f16(below.next_up()), above);
+            }
+            let ends = [1e-12, 65_520.0, 1e30].map(rounded);
+            assert_eq!(ends, [SMALLEST_F16, LARGEST_F16, LARGEST_F16]);
         }
-        let rounded = [1e-12, 65_520.0, 1e30].map(|v| round_to_f16(Plain::splat(v)).to_array()[0]);
-        assert_eq!(rounded, [SMALLEST_F16, LARGEST_F16, LARGEST_F16]);
         assert_eq!([65_505.0, 1e30].map(round_up_to_f16), [LARGEST_F16; 2]);
     }
 }

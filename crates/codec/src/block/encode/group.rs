@@ -1,7 +1,7 @@
 //! Eight blocks side by side, and what storing them with given scales would cost.
 
-use super::lanes::Lanes;
 use super::{BLOCK, GROUP, Recipe};
+use crate::simd::{Eight, Vector};
 
 /// Adding and subtracting it rounds what is smaller than 2^22 to an integer, ties to even.
 const ROUNDER: f32 = 1.5 * (1 << 23) as f32;
@@ -14,41 +14,48 @@ const LEAST_IMPORTANCE: f32 = 1e-6;
 /// no adding up across lanes. Blocks that a row doesn't have are zero.
 ///
 /// Signs are left out. Codes are symmetric, so they make no difference to scales.
-pub(super) struct Group<L> {
-    magnitudes: [L; BLOCK],
-    importance: Option<[L; BLOCK]>,
+pub(super) struct Group<V: Vector> {
+    token: V::Token,
+    magnitudes: [V; BLOCK],
+    importance: Option<[V; BLOCK]>,
     /// The largest code.
-    pub(super) limit: L,
+    pub(super) limit: V,
     /// The largest magnitude of each block.
-    pub(super) largest: L,
+    pub(super) largest: V,
     /// The error of each block if all its codes were zero.
-    pub(super) energy: L,
+    pub(super) energy: V,
 }
 
-impl<L: Lanes> Group<L> {
+impl<V: Eight> Group<V> {
     /// The group at `start` of a row. `most_important` is the largest importance of a column.
     #[inline(always)]
-    pub(super) fn new(recipe: &Recipe<'_>, row: &[f32], start: usize, most_important: f32) -> Self {
+    pub(super) fn new(
+        token: V::Token,
+        recipe: &Recipe<'_>,
+        row: &[f32],
+        start: usize,
+        most_important: f32,
+    ) -> Self {
         let end = row.len().min(start + GROUP);
-        let bounds = (L::splat(recipe.clip.0), L::splat(recipe.clip.1));
-        let mut magnitudes = block_per_lane(&row[start..end]);
+        let bounds = (V::splat(token, recipe.clip.0), V::splat(token, recipe.clip.1));
+        let mut magnitudes = block_per_lane(token, &row[start..end]);
         for lanes in &mut magnitudes {
-            *lanes = L::clamp(*lanes, bounds).abs();
+            *lanes = V::clamp(*lanes, bounds).abs();
         }
         let importance = match recipe.importance {
             None => None,
             Some(importance) => {
-                let mut weights = block_per_lane(&importance[start..end]);
+                let mut weights = block_per_lane(token, &importance[start..end]);
                 for lanes in &mut weights {
-                    *lanes = L::div(*lanes, L::splat(most_important));
-                    *lanes = lanes.max(L::splat(LEAST_IMPORTANCE));
+                    *lanes = V::div(*lanes, V::splat(token, most_important));
+                    *lanes = lanes.max(V::splat(token, LEAST_IMPORTANCE));
                 }
                 Some(weights)
             }
         };
-        let limit = L::splat(f32::from(recipe.method.largest_code()));
-        let zero = L::splat(0.0);
-        let mut group = Group { magnitudes, importance, limit, largest: zero, energy: zero };
+        let limit = V::splat(token, f32::from(recipe.method.largest_code()));
+        let zero = V::splat(token, 0.0);
+        let mut group = Group { token, magnitudes, importance, limit, largest: zero, energy: zero };
         for (i, lanes) in group.magnitudes.iter().enumerate() {
             group.largest = lanes.max(group.largest);
             group.energy = group.energy.add(group.weigh(i, lanes.mul(*lanes)));
@@ -58,7 +65,7 @@ impl<L: Lanes> Group<L> {
 
     /// An error in a column, multiplied by the column's importance.
     #[inline(always)]
-    fn weigh(&self, column: usize, error: L) -> L {
+    fn weigh(&self, column: usize, error: V) -> V {
         match &self.importance {
             None => error,
             Some(importance) => error.mul(importance[column]),
@@ -68,13 +75,14 @@ impl<L: Lanes> Group<L> {
     /// The squared error of each block when it has this scale; NaN where the scale is zero or
     /// infinite.
     #[inline(always)]
-    pub(super) fn errors(&self, scales: L) -> L {
-        let inverse = L::splat(1.0).div(scales);
-        let mut sum = L::splat(0.0);
+    pub(super) fn errors(&self, scales: V) -> V {
+        let token = self.token;
+        let inverse = V::splat(token, 1.0).div(scales);
+        let mut sum = V::splat(token, 0.0);
         // In units of the scale, which saves a multiplication for every value.
         for (i, lanes) in self.magnitudes.iter().enumerate() {
             let quotient = lanes.mul(inverse);
-            let error = quotient.sub(nearest_integer(quotient).min(self.limit));
+            let error = quotient.sub(nearest_integer(token, quotient).min(self.limit));
             sum = sum.add(self.weigh(i, error.mul(error)));
         }
         sum.mul(scales.mul(scales))
@@ -82,12 +90,13 @@ impl<L: Lanes> Group<L> {
 
     /// The scales that suit best the codes that these scales give.
     #[inline(always)]
-    pub(super) fn refit(&self, scales: L) -> L {
-        let inverse = L::splat(1.0).div(scales);
-        let mut value_by_code = L::splat(0.0);
-        let mut code_by_code = L::splat(0.0);
+    pub(super) fn refit(&self, scales: V) -> V {
+        let token = self.token;
+        let inverse = V::splat(token, 1.0).div(scales);
+        let mut value_by_code = V::splat(token, 0.0);
+        let mut code_by_code = V::splat(token, 0.0);
         for (i, lanes) in self.magnitudes.iter().enumerate() {
-            let code = nearest_integer(lanes.mul(inverse)).min(self.limit);
+            let code = nearest_integer(token, lanes.mul(inverse)).min(self.limit);
             let weighed = self.weigh(i, code);
             value_by_code = value_by_code.add(lanes.mul(weighed));
             code_by_code = code_by_code.add(code.mul(weighed));
@@ -97,13 +106,13 @@ impl<L: Lanes> Group<L> {
 }
 
 #[inline(always)]
-pub(super) fn nearest_integer<L: Lanes>(value: L) -> L {
-    value.add(L::splat(ROUNDER)).sub(L::splat(ROUNDER))
+pub(super) fn nearest_integer<V: Eight>(token: V::Token, value: V) -> V {
+    value.add(V::splat(token, ROUNDER)).sub(V::splat(token, ROUNDER))
 }
 
 /// Up to eight blocks, transposed: each block in a lane of its own, padded with zeros.
 #[inline(always)]
-fn block_per_lane<L: Lanes>(values: &[f32]) -> [L; BLOCK] {
+fn block_per_lane<V: Eight>(token: V::Token, values: &[f32]) -> [V; BLOCK] {
     let mut padded;
     let full: &[f32; GROUP] = match values.try_into() {
         Ok(full) => full,
@@ -114,12 +123,12 @@ fn block_per_lane<L: Lanes>(values: &[f32]) -> [L; BLOCK] {
         }
     };
     let (eights, _) = full.as_chunks::<8>();
-    let mut columns = [L::splat(0.0); BLOCK];
+    let mut columns = [V::splat(token, 0.0); BLOCK];
     for (quarter, columns) in columns.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         for (block, lanes) in columns.iter_mut().enumerate() {
-            *lanes = L::load(&eights[block * BLOCK / 8 + quarter]);
+            *lanes = V::load(token, &eights[block * BLOCK / 8 + quarter]);
         }
-        *columns = L::transpose(*columns);
+        *columns = V::transpose(*columns);
     }
     columns
 }

@@ -4,23 +4,18 @@
 //! once to make its codes. Nothing has to be kept in between but what the file keeps.
 //!
 //! The same values give the same bytes on every machine: the algorithms are written once, over
-//! [`Lanes`] of eight values, and no vector version may round or sum differently from the scalar
-//! one.
+//! vectors of [`Eight`] values, with operations that round the same everywhere. They never fuse a
+//! multiplication with an addition.
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod best;
 mod group;
-mod lanes;
-#[cfg(target_arch = "aarch64")]
-mod neon;
 mod pack;
 mod reference;
 #[cfg(test)]
 mod tests;
 
 use super::{BLOCK, BLOCKS_PER_SUPER, BlockType};
-use lanes::{Lanes, Plain};
+use crate::simd::{Eight, Level, dispatch};
 pub use pack::pack;
 
 /// Values of a super block.
@@ -85,16 +80,7 @@ impl Recipe<'_> {
         sub_scales: &mut [u8],
     ) -> Result<(), ScaleTooLarge> {
         self.check_lengths(row, scales, sub_scales);
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was just asked.
-            return unsafe { avx2::choose_scales(self, row, scales, sub_scales) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        if neon::AVAILABLE {
-            return self.choose_scales_with::<neon::Neon>(row, scales, sub_scales);
-        }
-        self.choose_scales_with::<Plain>(row, scales, sub_scales)
+        choose_scales(Level::best(), self, row, scales, sub_scales)
     }
 
     /// Makes the packed codes of a row, from the scales and sub-scales that were chosen for it.
@@ -106,16 +92,7 @@ impl Recipe<'_> {
     pub fn make_codes(&self, row: &[f32], scales: &[u8], sub_scales: &[u8], codes: &mut [u8]) {
         self.check_lengths(row, scales, sub_scales);
         self.check_codes(row, codes);
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was just asked.
-            return unsafe { avx2::make_codes(self, row, scales, sub_scales, codes) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        if neon::AVAILABLE {
-            return self.make_codes_with::<neon::Neon>(row, scales, sub_scales, codes);
-        }
-        self.make_codes_with::<Plain>(row, scales, sub_scales, codes);
+        make_codes(Level::best(), self, row, scales, sub_scales, codes);
     }
 
     /// Chooses the scales of a row and makes its codes, in one step.
@@ -137,16 +114,7 @@ impl Recipe<'_> {
     ) -> Result<(), ScaleTooLarge> {
         self.check_lengths(row, scales, sub_scales);
         self.check_codes(row, codes);
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was just asked.
-            return unsafe { avx2::encode(self, row, scales, sub_scales, codes) };
-        }
-        #[cfg(target_arch = "aarch64")]
-        if neon::AVAILABLE {
-            return self.encode_with::<neon::Neon>(row, scales, sub_scales, codes);
-        }
-        self.encode_with::<Plain>(row, scales, sub_scales, codes)
+        encode(Level::best(), self, row, scales, sub_scales, codes)
     }
 
     fn check_codes(&self, row: &[f32], codes: &[u8]) {
@@ -168,57 +136,9 @@ impl Recipe<'_> {
         }
     }
 
-    #[inline(always)]
-    fn choose_scales_with<L: Lanes>(
-        &self,
-        row: &[f32],
-        scales: &mut [u8],
-        sub_scales: &mut [u8],
-    ) -> Result<(), ScaleTooLarge> {
-        match self.encoder {
-            BlockEncoder::Best => best::choose_scales::<L>(self, row, scales, sub_scales),
-            BlockEncoder::Reference => {
-                reference::choose_scales::<L>(self, row, scales, sub_scales);
-                Ok(())
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn encode_with<L: Lanes>(
-        &self,
-        row: &[f32],
-        scales: &mut [u8],
-        sub_scales: &mut [u8],
-        codes: &mut [u8],
-    ) -> Result<(), ScaleTooLarge> {
-        match self.encoder {
-            BlockEncoder::Best => {
-                best::choose_scales::<L>(self, row, scales, sub_scales)?;
-                best::make_codes::<L>(self, row, scales, sub_scales, codes);
-            }
-            BlockEncoder::Reference => reference::encode::<L>(self, row, scales, sub_scales, codes),
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn make_codes_with<L: Lanes>(
-        &self,
-        row: &[f32],
-        scales: &[u8],
-        sub_scales: &[u8],
-        codes: &mut [u8],
-    ) {
-        match self.encoder {
-            BlockEncoder::Best => best::make_codes::<L>(self, row, scales, sub_scales, codes),
-            BlockEncoder::Reference => reference::make_codes::<L>(self, row, codes),
-        }
-    }
-
     /// The values of a block, clamped to the bounds and padded with zeros.
     #[inline(always)]
-    fn clamped<L: Lanes>(&self, block: &[f32]) -> [L; BLOCK / 8] {
+    fn clamped<V: Eight>(&self, token: V::Token, block: &[f32]) -> [V; BLOCK / 8] {
         let mut padded;
         let full: &[f32; BLOCK] = match block.try_into() {
             Ok(full) => full,
@@ -228,20 +148,20 @@ impl Recipe<'_> {
                 &padded
             }
         };
-        let bounds = (L::splat(self.clip.0), L::splat(self.clip.1));
-        let mut values = [L::splat(0.0); BLOCK / 8];
+        let bounds = (V::splat(token, self.clip.0), V::splat(token, self.clip.1));
+        let mut values = [V::splat(token, 0.0); BLOCK / 8];
         for (lanes, eight) in values.iter_mut().zip(full.as_chunks::<8>().0) {
-            *lanes = L::load(eight).clamp(bounds);
+            *lanes = V::load(token, eight).clamp(bounds);
         }
         if block.len() < BLOCK && !(self.clip.0 <= 0.0 && self.clip.1 >= 0.0) {
-            self.clear_padding(block.len(), &mut values);
+            self.clear_padding(token, block.len(), &mut values);
         }
         values
     }
 
     /// Sets the padding of a block to zero, which it is not where the bounds leave zero out.
     #[cold]
-    fn clear_padding<L: Lanes>(&self, len: usize, values: &mut [L; BLOCK / 8]) {
+    fn clear_padding<V: Eight>(&self, token: V::Token, len: usize, values: &mut [V; BLOCK / 8]) {
         for (i, lanes) in values.iter_mut().enumerate() {
             let mut eight = lanes.to_array();
             eight
@@ -249,7 +169,90 @@ impl Recipe<'_> {
                 .enumerate()
                 .filter(|(j, _)| 8 * i + j >= len)
                 .for_each(|(_, v)| *v = 0.0);
-            *lanes = L::load(&eight);
+            *lanes = V::load(token, &eight);
         }
     }
+}
+
+dispatch! {
+    /// See [`Recipe::choose_scales`].
+    fn choose_scales(
+        recipe: &Recipe<'_>,
+        row: &[f32],
+        scales: &mut [u8],
+        sub_scales: &mut [u8],
+    ) -> Result<(), ScaleTooLarge> = eight choose_scales_with;
+
+    /// See [`Recipe::make_codes`].
+    fn make_codes(
+        recipe: &Recipe<'_>,
+        row: &[f32],
+        scales: &[u8],
+        sub_scales: &[u8],
+        codes: &mut [u8],
+    ) = eight make_codes_with;
+
+    /// See [`Recipe::encode`].
+    fn encode(
+        recipe: &Recipe<'_>,
+        row: &[f32],
+        scales: &mut [u8],
+        sub_scales: &mut [u8],
+        codes: &mut [u8],
+    ) -> Result<(), ScaleTooLarge> = eight encode_with;
+}
+
+#[inline(always)]
+fn choose_scales_with<V: Eight>(
+    token: V::Token,
+    recipe: &Recipe<'_>,
+    row: &[f32],
+    scales: &mut [u8],
+    sub_scales: &mut [u8],
+) -> Result<(), ScaleTooLarge> {
+    match recipe.encoder {
+        BlockEncoder::Best => best::choose_scales::<V>(token, recipe, row, scales, sub_scales),
+        BlockEncoder::Reference => {
+            reference::choose_scales::<V>(token, recipe, row, scales, sub_scales);
+            Ok(())
+        }
+    }
+}
+
+#[inline(always)]
+fn make_codes_with<V: Eight>(
+    token: V::Token,
+    recipe: &Recipe<'_>,
+    row: &[f32],
+    scales: &[u8],
+    sub_scales: &[u8],
+    codes: &mut [u8],
+) {
+    match recipe.encoder {
+        BlockEncoder::Best => {
+            best::make_codes::<V>(token, recipe, row, scales, sub_scales, codes);
+        }
+        BlockEncoder::Reference => reference::make_codes::<V>(token, recipe, row, codes),
+    }
+}
+
+#[inline(always)]
+fn encode_with<V: Eight>(
+    token: V::Token,
+    recipe: &Recipe<'_>,
+    row: &[f32],
+    scales: &mut [u8],
+    sub_scales: &mut [u8],
+    codes: &mut [u8],
+) -> Result<(), ScaleTooLarge> {
+    match recipe.encoder {
+        BlockEncoder::Best => {
+            best::choose_scales::<V>(token, recipe, row, scales, sub_scales)?;
+            best::make_codes::<V>(token, recipe, row, scales, sub_scales, codes);
+        }
+        BlockEncoder::Reference => {
+            reference::encode::<V>(token, recipe, row, scales, sub_scales, codes);
+        }
+    }
+    Ok(())
 }

@@ -4,12 +4,13 @@
 //! from the scale as it was before it was truncated to f16, which is why the second pass derives it
 //! again rather than reading what the first has stored.
 
-use super::lanes::Lanes;
 use super::pack::pack;
 use super::{BLOCK, BLOCKS_PER_SUPER, GROUP, Recipe};
+use crate::simd::Eight;
 
 #[inline(always)]
-pub(super) fn choose_scales<L: Lanes>(
+pub(super) fn choose_scales<V: Eight>(
+    token: V::Token,
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
@@ -19,13 +20,13 @@ pub(super) fn choose_scales<L: Lanes>(
     if recipe.method.has_super_blocks() {
         let groups = row.chunks(GROUP).zip(sub_scales.chunks_mut(BLOCKS_PER_SUPER));
         for (scale, (group, sub_scales)) in scales.iter_mut().zip(groups) {
-            let chosen = SuperBlock::new(block_scales::<L>(recipe, group));
+            let chosen = SuperBlock::new(block_scales::<V>(token, recipe, group));
             *scale = truncate_to_f16(chosen.scale).to_le_bytes();
             sub_scales.copy_from_slice(&chosen.sub_scales[..sub_scales.len()]);
         }
     } else {
         for (scales, group) in scales.chunks_mut(BLOCKS_PER_SUPER).zip(row.chunks(GROUP)) {
-            for (scale, chosen) in scales.iter_mut().zip(block_scales::<L>(recipe, group)) {
+            for (scale, chosen) in scales.iter_mut().zip(block_scales::<V>(token, recipe, group)) {
                 *scale = truncate_to_f16(chosen).to_le_bytes();
             }
         }
@@ -33,19 +34,25 @@ pub(super) fn choose_scales<L: Lanes>(
 }
 
 #[inline(always)]
-pub(super) fn make_codes<L: Lanes>(recipe: &Recipe<'_>, row: &[f32], codes: &mut [u8]) {
+pub(super) fn make_codes<V: Eight>(
+    token: V::Token,
+    recipe: &Recipe<'_>,
+    row: &[f32],
+    codes: &mut [u8],
+) {
     for (group, codes) in row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe))) {
-        let mut scales = block_scales::<L>(recipe, group);
+        let mut scales = block_scales::<V>(token, recipe, group);
         if recipe.method.has_super_blocks() {
             scales = SuperBlock::new(scales).block_scales();
         }
-        encode_group::<L>(recipe, group, scales, codes);
+        encode_group::<V>(token, recipe, group, scales, codes);
     }
 }
 
 /// Both at once: the scales need not be found again for the codes.
 #[inline(always)]
-pub(super) fn encode<L: Lanes>(
+pub(super) fn encode<V: Eight>(
+    token: V::Token,
     recipe: &Recipe<'_>,
     row: &[f32],
     scales: &mut [u8],
@@ -55,7 +62,7 @@ pub(super) fn encode<L: Lanes>(
     let (scales, _) = scales.as_chunks_mut::<2>();
     let groups = row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe)));
     for (index, (group, codes)) in groups.enumerate() {
-        let mut used = block_scales::<L>(recipe, group);
+        let mut used = block_scales::<V>(token, recipe, group);
         if recipe.method.has_super_blocks() {
             let chosen = SuperBlock::new(used);
             let sub_scales = &mut sub_scales[index * BLOCKS_PER_SUPER..];
@@ -70,7 +77,7 @@ pub(super) fn encode<L: Lanes>(
                 .zip(used)
                 .for_each(|(s, used)| *s = truncate_to_f16(used).to_le_bytes());
         }
-        encode_group::<L>(recipe, group, used, codes);
+        encode_group::<V>(token, recipe, group, used, codes);
     }
 }
 
@@ -80,16 +87,17 @@ const fn group_bytes(recipe: &Recipe<'_>) -> usize {
 }
 
 #[inline(always)]
-fn encode_group<L: Lanes>(
+fn encode_group<V: Eight>(
+    token: V::Token,
     recipe: &Recipe<'_>,
     group: &[f32],
     scales: [f32; BLOCKS_PER_SUPER],
     codes: &mut [u8],
 ) {
-    let inverses = L::splat(1.0).div(L::load(&scales)).to_array();
+    let inverses = V::splat(token, 1.0).div(V::load(token, &scales)).to_array();
     let blocks = group.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
     for ((block, codes), inverse) in blocks.zip(inverses) {
-        encode_block::<L>(recipe, block, inverse, codes);
+        encode_block::<V>(token, recipe, block, inverse, codes);
     }
 }
 
@@ -127,37 +135,47 @@ impl SuperBlock {
 
 /// The scales of up to eight blocks: the largest magnitude gets the largest code.
 #[inline(always)]
-fn block_scales<L: Lanes>(recipe: &Recipe<'_>, values: &[f32]) -> [f32; BLOCKS_PER_SUPER] {
-    let mut largest = [L::splat(0.0); BLOCKS_PER_SUPER];
+fn block_scales<V: Eight>(
+    token: V::Token,
+    recipe: &Recipe<'_>,
+    values: &[f32],
+) -> [f32; BLOCKS_PER_SUPER] {
+    let mut largest = [V::splat(token, 0.0); BLOCKS_PER_SUPER];
     for (largest, block) in largest.iter_mut().zip(values.chunks(BLOCK)) {
-        for lanes in recipe.clamped::<L>(block) {
+        for lanes in recipe.clamped::<V>(token, block) {
             *largest = lanes.abs().max(*largest);
         }
     }
     // With a block in each lane, one operation does for all eight.
-    let mut of_blocks = L::splat(0.0);
-    for lanes in L::transpose(largest) {
+    let mut of_blocks = V::splat(token, 0.0);
+    for lanes in V::transpose(largest) {
         of_blocks = lanes.max(of_blocks);
     }
-    of_blocks.div(L::splat(f32::from(recipe.method.largest_code()))).to_array()
+    of_blocks.div(V::splat(token, f32::from(recipe.method.largest_code()))).to_array()
 }
 
 #[inline(always)]
-fn encode_block<L: Lanes>(recipe: &Recipe<'_>, block: &[f32], inverse: f32, packed: &mut [u8]) {
+fn encode_block<V: Eight>(
+    token: V::Token,
+    recipe: &Recipe<'_>,
+    block: &[f32],
+    inverse: f32,
+    packed: &mut [u8],
+) {
     if inverse.is_infinite() {
         // The scale is zero, or so small that zero is what is stored.
         packed.fill(0);
         return;
     }
     let limit = f32::from(recipe.method.largest_code());
-    let limits = (L::splat(-limit), L::splat(limit));
-    let mut rounded = recipe.clamped::<L>(block);
+    let limits = (V::splat(token, -limit), V::splat(token, limit));
+    let mut rounded = recipe.clamped::<V>(token, block);
     for lanes in &mut rounded {
-        let quotient = lanes.mul(L::splat(inverse)).clamp(limits);
+        let quotient = lanes.mul(V::splat(token, inverse)).clamp(limits);
         // Ties away from zero. Half itself would take 0.49999997 to 1.
-        *lanes = quotient.add(L::splat(0.5f32.next_down()).with_sign_of(quotient));
+        *lanes = quotient.add(V::splat(token, 0.5f32.next_down()).with_sign_of(quotient));
     }
-    pack(recipe.method, &L::truncate(rounded), packed);
+    pack(recipe.method, &V::truncate(rounded), packed);
 }
 
 /// Truncates the mantissa to that of f16; what would be subnormal is zero, what is too large

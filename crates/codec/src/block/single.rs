@@ -1,7 +1,4 @@
-//! What blocks mean: the reference implementation that the vector versions are compared with.
-//!
-//! Loops have fixed lengths and no branches, so that compilers vectorise them where there is no
-//! version by hand.
+//! The codes and the scale of a single block.
 
 use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow};
 use half::f16;
@@ -58,41 +55,4 @@ fn unpack<const BITS: usize>(packed: &[u8]) -> [i8; BLOCK] {
         }
     }
     codes
-}
-
-/// The first `out.len()` values of a row.
-pub(super) fn decode(row: &BlockRow, out: &mut [f32]) {
-    for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-        let (scale, codes) = (row.block_scale(block), row.block_codes(block));
-        for (value, code) in out.iter_mut().zip(codes) {
-            *value = scale * f32::from(code);
-        }
-    }
-}
-
-/// The row times a vector that is not longer. Within a block the products are added in eight
-/// lanes, as any vector unit would.
-pub(super) fn dot_f32(row: &BlockRow, x: &[f32]) -> f32 {
-    let blocks = x.chunks(BLOCK).enumerate().map(|(block, x)| {
-        let mut lanes = [0.0; 8];
-        let codes = row.block_codes(block);
-        for (codes, x) in codes.chunks(8).zip(x.chunks(8)) {
-            for ((lane, &code), x) in lanes.iter_mut().zip(codes).zip(x) {
-                *lane += f32::from(code) * x;
-            }
-        }
-        row.block_scale(block) * lanes.iter().sum::<f32>()
-    });
-    blocks.sum()
-}
-
-/// The row times codes with a scale for each block of them.
-pub(super) fn dot_i8(row: &BlockRow, codes: &[i8], scales: &[f32]) -> f32 {
-    let blocks = codes.chunks(BLOCK).zip(scales).enumerate().map(|(block, (codes, scale))| {
-        let row_codes = row.block_codes(block);
-        let products = row_codes.iter().zip(codes).map(|(&a, &b)| i32::from(a) * i32::from(b));
-        // At most 2^19: exact.
-        (row.block_scale(block) * scale) * products.sum::<i32>() as f32
-    });
-    blocks.sum()
 }

@@ -1,0 +1,115 @@
+//! Sixteen lanes with AVX-512: one register.
+
+use super::avx2::{lane_by_lane, word};
+use super::level::Guarded;
+use super::{Bf16Products, ByteProducts, Vector};
+use std::arch::x86_64::*;
+
+/// What a vector needs beyond AVX-512F and BW: the products of bytes.
+pub(super) const VNNI: u8 = 1;
+/// What a vector needs beyond AVX-512F and BW: the products of bf16.
+pub(super) const BF16: u8 = 2;
+
+/// Sixteen values in a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct F32x16<const EXTENSION: u8 = 0>(__m512);
+
+/// There is one only where the processor has AVX-512F, BW and the extension; and so there are
+/// [`F32x16`] and their sums only there, as they take one to make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<const EXTENSION: u8>(());
+
+impl<const EXTENSION: u8> Guarded for F32x16<EXTENSION> {
+    #[inline(always)]
+    unsafe fn token() -> Token<EXTENSION> {
+        Token(())
+    }
+}
+
+impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
+    type Token = Token<EXTENSION>;
+    type Sums = __m512i;
+    const LANES: usize = 16;
+    const REGISTERS: usize = 1;
+
+    #[inline(always)]
+    fn splat(_: Self::Token, value: f32) -> Self {
+        // SAFETY: the processor has AVX-512, see the token.
+        F32x16(unsafe { _mm512_set1_ps(value) })
+    }
+
+    #[inline(always)]
+    fn load(_: Self::Token, from: &[f32]) -> Self {
+        // SAFETY: the processor has AVX-512, see the token; there are sixteen values.
+        F32x16(unsafe { _mm512_loadu_ps(from[..16].as_ptr()) })
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        // SAFETY: the processor has AVX-512, see the token; there is room for sixteen values.
+        unsafe { _mm512_storeu_ps(to[..16].as_mut_ptr(), self.0) };
+    }
+
+    lane_by_lane! {
+        add(a, b) => _mm512_add_ps(a, b);
+        mul(a, b) => _mm512_mul_ps(a, b);
+        max(a, b) => _mm512_max_ps(a, b);
+        mul_add(a, by, plus) => _mm512_fmadd_ps(a, by, plus);
+    }
+
+    #[inline(always)]
+    fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: the processor has AVX-512, see the token.
+        F32x16(unsafe {
+            let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a.0, b.0);
+            _mm512_mask_blend_ps(less, no.0, yes.0)
+        })
+    }
+
+    #[inline(always)]
+    fn sums(_: Self::Token, value: i32) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe { _mm512_set1_epi32(value) }
+    }
+
+    #[inline(always)]
+    fn add_pairs(sums: __m512i, pair: [i16; 2], line: &[[i16; 2]]) -> __m512i {
+        let line = line[..16].as_ptr().cast();
+        // SAFETY: the processor has AVX-512, see the token; a line is 64 bytes.
+        unsafe {
+            let pair = _mm512_set1_epi32(word(pair));
+            _mm512_add_epi32(sums, _mm512_madd_epi16(pair, _mm512_loadu_si512(line)))
+        }
+    }
+
+    #[inline(always)]
+    fn from_sums(sums: __m512i) -> Self {
+        // SAFETY: the processor has AVX-512, see the token.
+        F32x16(unsafe { _mm512_cvtepi32_ps(sums) })
+    }
+}
+
+impl ByteProducts for F32x16<VNNI> {
+    #[inline(always)]
+    fn add_fours(sums: __m512i, line: &[[u8; 4]], four: [i8; 4]) -> __m512i {
+        let line = line[..16].as_ptr().cast();
+        let four = i32::from_ne_bytes(four.map(i8::cast_unsigned));
+        // SAFETY: the processor has AVX-512 and VNNI, see the token; a line is 64 bytes.
+        unsafe { _mm512_dpbusd_epi32(sums, _mm512_loadu_si512(line), _mm512_set1_epi32(four)) }
+    }
+}
+
+impl Bf16Products for F32x16<BF16> {
+    #[inline(always)]
+    fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self {
+        let line = line[..16].as_ptr().cast();
+        let pair = word(pair);
+        // SAFETY: the processor has AVX-512 and BF16, see the token; a line is 64 bytes, and
+        // sixteen pairs of bf16 are as many in either type.
+        F32x16(unsafe {
+            let bf16 = |pairs| std::mem::transmute::<__m512i, __m512bh>(pairs);
+            let (line, pair) = (_mm512_loadu_si512(line), _mm512_set1_epi32(pair));
+            _mm512_dpbf16_ps(self.0, bf16(pair), bf16(line))
+        })
+    }
+}
