@@ -46,6 +46,30 @@ fn files_that_are_not_mapped_give_the_same() {
     }
 }
 
+/// A file that is larger than what may be mapped is read piece by piece instead.
+#[test]
+#[cfg(target_os = "linux")]
+fn where_mapping_fails_files_are_read() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().unwrap();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3000000, 256), }";
+    let mut file = std::fs::File::create(folder.path().join("big.npy")).unwrap();
+    file.write_all(b"\x93NUMPY\x01\0").unwrap();
+    file.write_all(&u16::try_from(header.len()).unwrap().to_le_bytes()).unwrap();
+    file.write_all(header.as_bytes()).unwrap();
+    // Without blocks on the disk.
+    file.set_len(10 + header.len() as u64 + 3_000_000 * 256 * 4).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 1500000; exec \"$0\" inspect big.npy --json"])
+        .arg(env!("CARGO_BIN_EXE_weighbridge"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    let told: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["tensors"][0]["shape"], serde_json::json!([3_000_000, 256]));
+}
+
 #[test]
 fn inspect_json_has_its_documented_shape() {
     let folder = samples();

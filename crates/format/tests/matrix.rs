@@ -221,8 +221,10 @@ fn check_report(
         );
     }
     for a in &source.attachments {
-        let whole =
-            target.attachments.iter().any(|b| b.name == a.name && b.data.same_bytes(&a.data));
+        let whole = target
+            .attachments
+            .iter()
+            .any(|b| b.name == a.name && b.data.same_bytes(&a.data).unwrap());
         assert_ne!(
             whole,
             left_out(&format!("attachment {:?}", a.name))

@@ -84,7 +84,8 @@ fn a_read_that_fails_is_an_error() {
                     let text = format!("{finding:?}");
                     panic!("{}, read {read} of {all}: {text}", about(&fixture));
                 }
-                other => panic!("{}, read {read} of {all}: {other:?}", about(&fixture)),
+                Err(error) => panic!("{}, read {read} of {all}: {error:?}", about(&fixture)),
+                Ok(_) => panic!("{}, read {read} of {all} failed unnoticed", about(&fixture)),
             }
         }
     }

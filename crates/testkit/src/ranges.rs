@@ -46,7 +46,7 @@ impl Ranges {
         Ranges { most, ..self }
     }
 
-    /// The read with this number fails, counted from 0, and all behind it.
+    /// The read with this number fails, counted from 0; those behind it succeed again.
     #[must_use]
     pub fn failing_at(self, read: u64) -> Ranges {
         Ranges { fails_at: read, ..self }
@@ -70,7 +70,7 @@ impl ReadRange for Ranges {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        if self.read.calls.fetch_add(1, Ordering::Relaxed) >= self.fails_at {
+        if self.read.calls.fetch_add(1, Ordering::Relaxed) == self.fails_at {
             return Err(io::Error::other("this read was told to fail"));
         }
         let start = usize::try_from(offset).unwrap().min(self.bytes.len());

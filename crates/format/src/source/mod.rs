@@ -211,8 +211,14 @@ impl Source {
     fn read_anew(&self, range: Span, mut buffer: Vec<u8>) -> Result<Vec<u8>, Error> {
         match &*self.0 {
             Inner::Ranges(ranges) if range.start <= range.end && range.end <= ranges.len => {
+                let n = to_len(range.end - range.start);
                 buffer.clear();
-                buffer.resize(to_len(range.end - range.start), 0);
+                // More than there is memory for is an error like others.
+                if buffer.try_reserve_exact(n).is_err() {
+                    let error = io::ErrorKind::OutOfMemory.into();
+                    return Err(Error::Io { path: ranges.path.clone(), source: error });
+                }
+                buffer.resize(n, 0);
                 ranges.fill(range.start, &mut buffer)?;
                 Ok(buffer)
             }

@@ -144,16 +144,25 @@ impl View {
         Ok(self.read(at..self.len(), &mut Vec::new())?.first().copied())
     }
 
-    /// The same bytes here and there. Bytes that can't be read are like no others.
-    pub fn same_bytes(&self, other: &View) -> bool {
-        if self.same_place(other) {
-            return true;
+    /// The same bytes here and there.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    pub fn same_bytes(&self, other: &View) -> Result<bool, Error> {
+        const TOGETHER: u64 = 1 << 18;
+        if self.same_place(other) || self.len() != other.len() {
+            return Ok(self.len() == other.len());
         }
-        self.len() == other.len()
-            && match (self.load(), other.load()) {
-                (Ok(a), Ok(b)) => *a == *b,
-                _ => false,
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        let mut start = 0;
+        while start < self.len() {
+            let range = start..self.len().min(start + TOGETHER);
+            start = range.end;
+            if self.read(range.clone(), &mut here)? != other.read(range, &mut there)? {
+                return Ok(false);
             }
+        }
+        Ok(true)
     }
 }
 

@@ -12,6 +12,20 @@ pub enum Stop {
     Failed(Error),
 }
 
+impl Stop {
+    /// Nothing where a rule is broken; other failures stay.
+    ///
+    /// # Errors
+    /// What kept the bytes from being read.
+    pub fn unless_broken<T>(read: Result<T, Stop>) -> Result<Option<T>, Error> {
+        match read {
+            Ok(value) => Ok(Some(value)),
+            Err(Stop::Broken(_)) => Ok(None),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+}
+
 impl From<Box<Finding>> for Stop {
     fn from(finding: Box<Finding>) -> Self {
         Stop::Broken(finding)

@@ -39,20 +39,11 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
 
 /// The size, the end magic or the header checksum say that the layout is the indexed one.
 fn has_marks_of_indexed(source: &Source) -> Result<bool, Stop> {
-    let Some(header) = unless_broken(Header::parse(source))? else { return Ok(false) };
-    let footer = unless_broken(Footer::parse(source))?;
+    let Some(header) = Stop::unless_broken(Header::parse(source))? else { return Ok(false) };
+    let footer = Stop::unless_broken(Footer::parse(source))?;
     Ok(header.total_size == source.len()
         || footer.is_some_and(|f| f.magic == layout::MAGIC_END)
         || checksum_holds(source, &header)?)
-}
-
-/// Nothing where a rule is broken; other failures stay.
-fn unless_broken<T>(read: Result<T, Stop>) -> Result<Option<T>, Stop> {
-    match read {
-        Ok(value) => Ok(Some(value)),
-        Err(Stop::Broken(_)) => Ok(None),
-        Err(failed) => Err(failed),
-    }
 }
 
 fn checksum_holds(source: &Source, header: &Header) -> Result<bool, Stop> {
@@ -67,8 +58,8 @@ fn header_checksum(source: &Source) -> Result<u32, Stop> {
 /// right behind the header. A file that ends before that is just cut short.
 fn looks_indexed(source: &Source) -> Result<bool, Stop> {
     let mut c = Cursor::new(source, 8..16, CUT_SHORT);
-    let flags = unless_broken(c.u32("header.flags"))?;
-    let offset = unless_broken(c.u32("header.metadata_offset"))?;
+    let flags = Stop::unless_broken(c.u32("header.flags"))?;
+    let offset = Stop::unless_broken(c.u32("header.metadata_offset"))?;
     Ok(match (flags, offset) {
         (Some(flags), Some(offset)) => flags < 16 && u64::from(offset) == layout::HEADER,
         _ => true,

@@ -4,7 +4,7 @@ use super::super::values::{check_padding, try_map_all};
 use super::layout::{ALIGNED, CHECKSUMS, FOOTER, Footer, Header};
 use super::metadata;
 use crate::model::Container;
-use crate::wire::{Findings, Span, What, align_up, to_len};
+use crate::wire::{Findings, Span, Stop, What, align_up, to_len};
 use crate::{Error, Input, Source, rules};
 use weighbridge_codec::scan;
 
@@ -49,11 +49,11 @@ pub(super) fn check(
     findings: &mut Findings,
 ) -> Result<(), Error> {
     let source = &input.source;
-    let data = Header::parse(source).map_or(0..0, |h| data_section(&h));
+    let header = Stop::unless_broken(Header::parse(source))?;
+    let footer = Stop::unless_broken(Footer::parse(source))?;
+    let data = header.as_ref().map_or(0..0, data_section);
     let blocks = read_blocks(container, source, &[data.start, data.end])?;
-    if container.layout == "indexed"
-        && let (Ok(header), Ok(footer)) = (Header::parse(source), Footer::parse(source))
-    {
+    if let ("indexed", Some(header), Some(footer)) = (container.layout.as_str(), header, footer) {
         metadata::check(container, header.metadata_offset, findings);
         check_order(container, &header, findings);
         check_padding(container, source, PADDING, findings)?;

@@ -22,7 +22,7 @@ pub(super) fn read(
     match chunk {
         Chunk::Norms => reader.norms(),
         Chunk::Quantized => reader.quantized(),
-        Chunk::DraftMatrix if reader.is_quantized() => reader.quantized(),
+        Chunk::DraftMatrix if reader.is_quantized()? => reader.quantized(),
         _ => reader.plain(),
     }
 }
@@ -123,12 +123,12 @@ impl Reader<'_, '_> {
 
     /// In the draft both kinds of matrices have one number: only one of the two readings accounts
     /// for the whole chunk.
-    fn is_quantized(&self) -> bool {
+    fn is_quantized(&self) -> Result<bool, Stop> {
         let mut c = self.c.clone();
-        let Ok(sizes) = Sizes::read(&mut c) else { return false };
+        let Some(sizes) = Stop::unless_broken(Sizes::read(&mut c))? else { return Ok(false) };
         let right = sizes.types == [layout::U8, layout::F32] && sizes.parts > 0;
         let rest = c.remaining();
-        right && sizes.data_len().is_some_and(|n| n <= rest && rest - n < 8)
+        Ok(right && sizes.data_len().is_some_and(|n| n <= rest && rest - n < 8))
     }
 
     /// The zeros in front of data of so many bytes.

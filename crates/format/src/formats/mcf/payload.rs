@@ -180,17 +180,19 @@ impl<'a> SameContent<'a> {
         Ok(Some((sum.finalize(), view.len())))
     }
 
-    pub(super) fn find(&self, p: &Payload, content: Option<Content>) -> Option<u64> {
-        let list = self.known.get(&content?)?;
-        let same = |other: &Payload| {
-            let views = p.tensor.view().zip(other.tensor.view());
-            p.encoding == other.encoding
+    pub(super) fn find(&self, p: &Payload, content: Option<Content>) -> Result<Option<u64>, Error> {
+        for (other, at) in content.and_then(|c| self.known.get(&c)).into_iter().flatten() {
+            let alike = p.encoding == other.encoding
                 && p.tensor.encoding == other.tensor.encoding
                 && p.kind == other.kind
-                && p.shape == other.shape
-                && views.is_some_and(|(a, b)| a.same_bytes(b))
-        };
-        list.iter().find(|(other, _)| same(other)).map(|(_, at)| *at)
+                && p.shape == other.shape;
+            if let Some((a, b)) = p.tensor.view().zip(other.tensor.view()).filter(|_| alike)
+                && a.same_bytes(b)?
+            {
+                return Ok(Some(*at));
+            }
+        }
+        Ok(None)
     }
 
     pub(super) fn add(&mut self, p: &'a Payload<'a>, content: Option<Content>, at: u64) {

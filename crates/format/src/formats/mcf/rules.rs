@@ -193,7 +193,7 @@ fn check_places(
         let there = source.view(at..end);
         let same = match (piece, &there) {
             (Piece::Bytes(bytes), Some(there)) => there.load()?[..] == bytes[..],
-            (Piece::View(view), Some(there)) => there.same_bytes(view),
+            (Piece::View(view), Some(there)) => there.same_bytes(view)?,
             (Piece::Zeros(_), Some(there)) => there.find(scan::first_non_zero)?.is_none(),
             // Payloads are where the index says; that is compared above.
             (_, there) => there.is_some(),

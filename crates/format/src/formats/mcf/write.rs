@@ -167,7 +167,10 @@ impl<'a> Assembly<'a> {
             let same_scales = |at: &u64| first.get(at) == Some(&p.encoding);
             let known = shared.offset(p.tensor, p.encoding).filter(same_scales);
             let known = known.filter(|_| !options.flag(REFERENCE));
-            let known = known.or_else(|| same.find(p, content));
+            let known = match known {
+                Some(known) => Some(known),
+                None => same.find(p, content)?,
+            };
             self.is_first.push(known.is_none());
             let at = match known {
                 Some(at) => at,

@@ -4,8 +4,7 @@ use super::super::values::{check_finite, check_padding};
 use super::layout::{self, Header};
 use crate::Error;
 use crate::model::{Container, Tensor};
-use crate::source::Source;
-use crate::wire::{Findings, Span, What, to_len};
+use crate::wire::{Findings, Span, Stop, What, to_len};
 use crate::{Input, rules};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
@@ -46,7 +45,9 @@ pub(super) fn check(
         check_values(tensor, findings)?;
     }
     check_finite(container, NOT_FINITE, findings)?;
-    check_order(container, &input.source, findings);
+    if let Some(header) = Stop::unless_broken(Header::parse(&input.source))? {
+        check_order(container, &header, findings);
+    }
     Ok(())
 }
 
@@ -90,8 +91,7 @@ fn check_values(tensor: &Tensor, findings: &mut Findings) -> Result<(), Error> {
 
 /// Tables and blobs where the reference writer puts them: without that the same bytes can't be
 /// written again.
-fn check_order(container: &Container, source: &Source, findings: &mut Findings) {
-    let Ok(header) = Header::parse(source) else { return };
+fn check_order(container: &Container, header: &Header, findings: &mut Findings) {
     let mut out_of_place = container.regions.of(What::Unknown).next();
     let mut next = 0;
     let mut seen: HashMap<Span, What> = HashMap::new();

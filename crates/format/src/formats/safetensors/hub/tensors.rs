@@ -1,5 +1,6 @@
 //! What the hub remembers of tensors: the encodings they had, declarations, shared bytes.
 
+use super::unpack::Bad;
 use super::values::dtype_of;
 use crate::model::{
     Blockwise, Container, Data, Dialect, Encoding, Product, Scaled, Scaling, Tensor,
@@ -207,7 +208,7 @@ fn encoding_of(
 pub(super) fn restore_tensors(
     list: Vec<HubTensor<(Encoding, u64)>>,
     c: &mut Container,
-) -> Result<(), String> {
+) -> Result<(), Bad> {
     let names = c.tensors.iter().enumerate();
     let mut place: HashMap<_, _> = names.map(|(i, t)| (t.name.clone(), i)).collect();
     for hub in list {
@@ -230,7 +231,8 @@ pub(super) fn restore_tensors(
             (None, None) => continue,
         };
         if encoding.byte_len(shape).is_none() || !encoding.fits(shape) {
-            return Err(format!("the shape or scale of tensor {:?} makes no sense", hub.name));
+            let why = format!("the shape or scale of tensor {:?} makes no sense", hub.name);
+            return Err(why.into());
         }
         let Some(index) = index else {
             let (name, shape) = (hub.name, shape.clone());
@@ -251,7 +253,7 @@ pub(super) fn restore_tensors(
             tensor.origin = Some(encoding);
         }
         if let (Some(twin), Data::Stored(view, _)) = (twin, &mut tensor.data)
-            && view.same_bytes(&twin)
+            && view.same_bytes(&twin)?
         {
             *view = twin;
         }
