@@ -157,3 +157,58 @@ fn a_file_that_changes_after_it_was_opened_is_an_error() {
     }
     assert!(visited > 20, "{visited}");
 }
+
+/// Words are read, vectors are not.
+#[test]
+fn opening_word_vectors_reads_the_words() {
+    let words: Vec<String> = (0..5000).map(|i| format!("word{i}")).collect();
+    let values = (0..5000 * 300).map(|i| (i % 97) as f32 / 97.0).collect();
+    let container = Container::builder().rows(300, values);
+    let container = container.words(words.iter().map(String::as_str)).build().unwrap();
+    let format = Formats::builtin().find("finalfusion").unwrap();
+    let bytes = format.plan(&container, &Options::default()).unwrap().to_bytes().unwrap();
+    let (reads, size) = (Arc::new(Reads::default()), bytes.len() as u64);
+    let source = Ranges::new(bytes).counted(&reads).source();
+    let opened =
+        Formats::builtin().open(&Input::from_source("x.fifu", source), &Options::default());
+    assert_eq!(opened.unwrap().vocabulary.unwrap().token(4999).unwrap(), "word4999");
+    assert!(size > 6_000_000 && reads.bytes() < 400_000, "{} of {size}", reads.bytes());
+}
+
+/// A column-major array is read into memory; where its bytes are in the file stays known.
+#[test]
+fn findings_name_the_bytes_of_the_file() {
+    let header = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}";
+    let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend([0; 20]);
+    bytes.extend(f32::NAN.to_le_bytes());
+    let start = bytes.len() as u64 - 24;
+    for source in [Ranges::new(bytes.clone()).source(), weighbridge_format::Source::from_vec(bytes)]
+    {
+        let input = Input::from_source("x.npy", source);
+        let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
+        let [finding] = findings.list() else { panic!("{findings:?}") };
+        assert_eq!((finding.start, finding.end), (start, start + 24));
+    }
+}
+
+/// Tensors of two shards may stand at the same places of their files.
+#[test]
+fn every_shard_is_looked_at() {
+    let shard = |name: &str, value: f32| {
+        let container = Container::builder().values(name, &[2], vec![value, 1.0]).build().unwrap();
+        let format = Formats::builtin().find("safetensors").unwrap();
+        format.plan(&container, &Options::default()).unwrap().to_bytes().unwrap()
+    };
+    let index = r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}"#;
+    let beside = vec![
+        ("1.safetensors".to_owned(), shard("a", 0.0)),
+        ("2.safetensors".to_owned(), shard("b", f32::NAN)),
+    ];
+    let name = "model.safetensors.index.json";
+    let input = Input::in_memory(name, index.as_bytes().to_vec(), beside);
+    let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
+    assert!(findings.list().iter().any(|f| f.field.contains("\"b\"")), "{findings:?}");
+}

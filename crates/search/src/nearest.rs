@@ -131,7 +131,14 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
             }
             let start = index * self.block;
             let n = self.block.min(self.count - start);
-            let rows = self.rows.block(start, n, &mut buffer)?;
+            let rows = match self.rows.block(start, n, &mut buffer) {
+                Ok(rows) => rows,
+                Err(why) => {
+                    // The others need not go on.
+                    self.next.store(self.count.div_ceil(self.block), Ordering::Relaxed);
+                    return Err(why);
+                }
+            };
             assert_eq!(Some(rows.len()), n.checked_mul(self.dim), "as many values as asked for");
             products.resize(n * queries.len(), 0.0);
             squares.resize(n, 0.0);

@@ -38,7 +38,7 @@ pub(super) fn check_finite(
     let mut seen = HashSet::new();
     for tensor in &container.tensors {
         // Many names for the same bytes are no more work than one.
-        let fresh = |view: &&View| seen.insert((view.span(), tensor.encoding.stored()));
+        let fresh = |view: &&View| seen.insert((view.place(), tensor.encoding.stored()));
         let plain = matches!(tensor.encoding, Encoding::Plain(_) | Encoding::Scaled(_));
         if let Some(view) = tensor.view().filter(|_| plain).filter(fresh) {
             bytes += view.len();
@@ -53,7 +53,7 @@ pub(super) fn check_finite(
         last = Some(tensor);
         let value = tensor.scalar(index)?.map_or(f64::NAN, |s| s.to_f64());
         findings.push(
-            rule.at(place(tensor, index))
+            rule.at(place(container, tensor, index))
                 .field(format!("tensor {:?}", tensor.name))
                 .expected("finite numbers")
                 .found(format!("{value} at index {index}")),
@@ -101,11 +101,14 @@ fn first_of_block<'a>(
 }
 
 /// The bytes of an element; of the whole array where its place is not that of its index.
-fn place(tensor: &Tensor, index: u64) -> Span {
+fn place(container: &Container, tensor: &Tensor, index: u64) -> Span {
     let Data::Stored(view, arrangement) = &tensor.data else { return 0..0 };
     let (span, bits) = (view.span(), tensor.encoding.stored().bits());
     if arrangement.column_major {
-        return span;
+        // Such an array may have been read into memory, where it has another place.
+        let number = container.tensors.iter().position(|t| std::ptr::eq(t, tensor));
+        let in_file = number.and_then(|i| container.regions.of(What::Tensor(i)).next());
+        return in_file.unwrap_or(span);
     }
     span.start + index * bits / 8..span.start + ((index + 1) * bits).div_ceil(8)
 }

@@ -131,7 +131,7 @@ impl Blockwise {
         shape: &[u64],
         mut each: impl FnMut(u64, BlockRow) -> bool,
     ) -> Result<(), Error> {
-        let Some(layout) = self.own_layout(shape) else { return Ok(()) };
+        let Some(layout) = self.own_layout(shape).filter(|l| l.cols > 0) else { return Ok(()) };
         let (scales, width) = (self.scale_bytes()?, layout.row_codes());
         let together = (MOST as u64).div_ceil(layout.cols.max(1));
         let mut buffer = Vec::new();
@@ -206,6 +206,8 @@ pub struct RowPart {
 
 /// The rows of a matrix in parts of bounded length that begin at whole super blocks.
 pub fn row_parts(rows: u64, cols: u64) -> impl Iterator<Item = RowPart> {
+    // Rows without columns have no parts, however many they are.
+    let rows = if cols == 0 { 0 } else { rows };
     (0..rows).flat_map(move |row| {
         (0..cols).step_by(MOST).map(move |col| RowPart {
             row,

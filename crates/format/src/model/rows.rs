@@ -16,11 +16,14 @@ impl Tensor {
     /// If they can't be read, or there are not so many.
     pub fn rows_f32(&self, row: u64, out: &mut [f32], raw: &mut Vec<u8>) -> Result<(), Error> {
         let cols = self.shape.last().copied().unwrap_or(0).max(1);
+        let n = out.len() as u64 / cols;
+        if self.shape.first().is_none_or(|rows| row.checked_add(n).is_none_or(|end| end > *rows)) {
+            return Err(self.no_rows(row, n));
+        }
         let start = row * cols;
         let whole_bytes = self.encoding.stored().bits().is_multiple_of(8);
         match &self.encoding {
             Encoding::Plain(_) | Encoding::Scaled(_) if whole_bytes => {
-                let n = out.len() as u64 / cols;
                 let bytes = self.row_bytes(row, n, raw)?;
                 self.encoding.decode(bytes, start, &self.shape, out);
             }
@@ -223,6 +226,9 @@ mod tests {
         let picked = matrix().pick_rows(vec![3, 0]).unwrap();
         assert_eq!(picked.values_f32(0, 4).unwrap(), [-6.0, 8.0, 3.0, 4.0]);
         assert_eq!(picked.values_f32(1, 2).unwrap(), [8.0, 3.0]);
+        for row in [2, 3, u64::MAX / 2, u64::MAX] {
+            assert!(picked.rows_f32(row, &mut [0.0; 2], &mut Vec::new()).is_err());
+        }
         assert_eq!(picked.pick_rows(vec![1]).unwrap().values_f32(0, 2).unwrap(), [3.0, 4.0]);
         assert_eq!(matrix().first_rows(1).unwrap().values_f32(0, 2).unwrap(), [3.0, 4.0]);
     }

@@ -61,7 +61,7 @@ impl Tensor {
         Some((row.checked_mul(width)?, end.checked_mul(width)?, width))
     }
 
-    fn no_rows(&self, row: u64, n: u64) -> Error {
+    pub(super) fn no_rows(&self, row: u64, n: u64) -> Error {
         let end = row.saturating_add(n);
         Error::refused(format!("tensor {:?} has no rows {row}..{end}", self.name), "")
     }

@@ -88,6 +88,9 @@ fn read_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
 #[cfg(not(any(unix, windows)))]
 fn read_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<usize> {
     use std::io::Seek;
+    // The position belongs to the file: one thread after the other.
+    static ONE_BY_ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = ONE_BY_ONE.lock();
     file.seek(io::SeekFrom::Start(offset))?;
     file.read(out)
 }

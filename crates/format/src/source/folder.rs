@@ -51,6 +51,8 @@ impl RealFolder {
     const DEPTH: usize = 16;
     /// More files than this are no model directory.
     const MOST: usize = 10_000;
+    /// Files of so many bytes are read at once where nothing is mapped.
+    const SMALL: u64 = 1 << 20;
     /// What tools keep beside the files they fetched.
     const NOT_ENTERED: [&str; 2] = [".git", ".cache"];
 
@@ -94,7 +96,11 @@ impl Folder for RealFolder {
         }
         // Waiting at a pipe that lies in a folder would be waiting for ever.
         let path = self.path.join(name);
-        if std::fs::metadata(&path)?.is_file() {
+        let meta = std::fs::metadata(&path)?;
+        if meta.is_file() && self.access == Access::Reads && meta.len() <= Self::SMALL {
+            // A folder may have more of them than a process may keep open.
+            std::fs::read(&path).map(Source::from_vec)
+        } else if meta.is_file() {
             Source::open(&path, self.access)
         } else {
             Err(io::Error::new(

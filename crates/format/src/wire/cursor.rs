@@ -39,6 +39,9 @@ impl Window<'_> {
 /// Bytes that are read at a time where they are not mapped or in memory.
 const WINDOW: u64 = 1 << 14;
 
+/// No word is longer: what goes on beyond is no text that ends.
+const LONGEST_TEXT: u64 = 1 << 20;
+
 /// What is usually the reason when bytes are missing.
 const CUT_SHORT: &str =
     "the file may be cut short; compare its size with the source it was copied from";
@@ -117,26 +120,30 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The bytes up to one of this value, which is taken too.
+    /// The bytes up to one of this value, which is taken too; a mebibyte of them at most.
     ///
     /// # Errors
     /// The cursor's rule, if there is none; a failure, if they can't be read.
     pub fn take_until(&mut self, value: u8, field: &str) -> Result<&[u8], Stop> {
+        let limit = self.remaining().min(LONGEST_TEXT + 1);
         let mut looked_at = 0;
         loop {
             let there = &self.window.bytes()[self.at..];
+            let there = &there[..there.len().min(to_len(limit))];
             if let Some(i) = there[looked_at..].iter().position(|b| *b == value) {
                 let start = self.at;
                 self.at += looked_at + i + 1;
                 return Ok(&self.window.bytes()[start..self.at - 1]);
             }
             looked_at = there.len();
-            if looked_at as u64 >= self.remaining() {
-                let more = looked_at as u64 + 1;
-                return Err(self.short(more, field));
+            if looked_at as u64 >= limit {
+                let start = self.position();
+                let finding = self.rule.at(start..start + limit).field(field);
+                let finding = finding.expected(format!("a byte {value:#04x} behind it"));
+                return Err(finding.found(format!("none in {limit} bytes")).hint(self.hint).into());
             }
             // Twice as many each time, so that a long text is not read over and over.
-            self.refill((2 * looked_at as u64).clamp(WINDOW, self.remaining()))?;
+            self.refill((2 * looked_at as u64).max(WINDOW).min(limit))?;
         }
     }
 
@@ -307,6 +314,17 @@ mod tests {
             assert_eq!(c.take_until(0, "x").unwrap(), &bytes[90_004..200_000]);
             assert_eq!(c.u8("x").unwrap(), 7);
             assert!(c.take_until(0, "x").is_err());
+        }
+        // The window ends in a text, and little is left behind it.
+        for source in sources(&vec![1; 20_000]) {
+            let mut c = Cursor::new(&source, 0..20_000, RULE);
+            c.take(9_999, "x").unwrap();
+            assert!(c.take_until(0, "x").is_err());
+            assert_eq!(c.position(), 9_999);
+        }
+        // A text without an end is not collected.
+        for source in sources(&vec![1; (2 << 20) + 5]) {
+            assert!(Cursor::new(&source, 0..source.len(), RULE).take_until(0, "x").is_err());
         }
     }
 }

@@ -5,7 +5,7 @@ use super::rules::{OVERLAP, STREAM};
 use super::sections::bad_token;
 use crate::model::{Container, Encoding, Tensor, Vocabulary};
 use crate::source::Source;
-use crate::wire::{Cursor, Regions, Stop, What, numel};
+use crate::wire::{Cursor, Regions, Stop, What, entries, numel};
 use std::collections::HashSet;
 use weighbridge_codec::DType;
 
@@ -49,7 +49,7 @@ pub(super) fn read(source: &Source) -> Result<Container, Stop> {
     let at = c.position();
     let tokens = c.u32("vocab_size")?;
     let start = c.position();
-    let rest = source.bytes(start..size)?;
+    let rest = entries::<4>(source, start..size, tokens.into(), 0)?;
     let (mut vocabulary, used) =
         Vocabulary::with_u32_lengths(&rest, crate::wire::to_len(tokens.into()))
             .map_err(|bad| bad_token(bad, start, STREAM))?;

@@ -42,10 +42,10 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         }
         let length = c.u64("chunk length")?;
         let start = c.position();
-        c.take(length, chunk.name())?;
+        c.skip(length, chunk.name())?;
         parts.regions.add(at..start, What::Structure("chunk header"));
         let end = parts.chunk(chunk, start..start + length, findings)?;
-        c.take(end - (start + length), chunk.name())?;
+        c.skip(end - (start + length), chunk.name())?;
     }
     if c.position() != size {
         let finding = TRAILING.at(c.position()..size);

@@ -5,7 +5,7 @@ use super::layout::Chunk;
 use super::rules::*;
 use crate::model::{BadEntry, BadNgram, Ngrams, SubwordKind, Subwords};
 use crate::source::Source;
-use crate::wire::{Cursor, Finding, Findings, Regions, What, put_u32, put_u64, to_len};
+use crate::wire::{Cursor, Finding, Findings, Regions, What, entries, put_u32, put_u64, to_len};
 use crate::{Error, Vocabulary};
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) fn read(
         return Err(EMPTY.at(start..c.position()).expected("at least one word").into());
     }
     let words_at = c.position();
-    let rest = source.bytes(words_at..words_at + c.remaining())?;
+    let rest = entries::<4>(source, words_at..words_at + c.remaining(), count, 0)?;
     let words = Vocabulary::with_u32_lengths(&rest, to_len(count));
     let (vocabulary, used) = words.map_err(|e| bad_word(&e, words_at))?;
     c.skip(used as u64, "words")?;
@@ -108,7 +108,7 @@ fn explicit(
     findings: &mut Findings,
 ) -> Result<Ngrams, Stop> {
     let start = c.position();
-    let rest = source.bytes(start..start + c.remaining())?;
+    let rest = entries::<4>(source, start..start + c.remaining(), count, 8)?;
     let parsed = Ngrams::parse(&rest, to_len(count));
     let (ngrams, used) = parsed.map_err(|e| bad_ngram(&e, start))?;
     c.skip(used as u64, "n-grams")?;

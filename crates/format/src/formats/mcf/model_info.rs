@@ -2,8 +2,9 @@
 
 use super::layout::SECTION_ALIGNMENT;
 use super::rules::{KEY_TWICE, MODEL_INFO, RESERVED, SECTION_VERSION};
+use crate::Error;
 use crate::plan::{FilePlan, Piece};
-use crate::source::{Source, View};
+use crate::source::{Bytes, Source, View};
 use crate::wire::to_len;
 use crate::wire::{Cursor, Findings, Span, Stop, put_u32, put_u64};
 use std::collections::HashSet;
@@ -64,7 +65,8 @@ pub(super) fn read(
         }
     }
     // Overlapping strings could make a small file large.
-    let mut strings = Strings { source, span: span.clone(), left: span.end - span.start };
+    let mut strings =
+        Strings { source, span: span.clone(), left: span.end - span.start, section: None };
     info.model_name = strings.name(names[0], "ModelInfo.model_name")?;
     info.base_model = strings.name(names[1], "ModelInfo.base_model")?;
     let room = span.end - span.start;
@@ -97,6 +99,8 @@ struct Strings<'a> {
     source: &'a Source,
     span: Span,
     left: u64,
+    /// The section, once it was read.
+    section: Option<Bytes>,
 }
 
 impl Strings<'_> {
@@ -119,10 +123,21 @@ impl Strings<'_> {
         }
     }
 
+    /// Some bytes of the section, which is read at once unless it is large.
+    fn read(&mut self, span: Span) -> Result<Bytes, Error> {
+        const LARGE: u64 = 1 << 20;
+        if self.section.is_none() && self.span.end - self.span.start <= LARGE {
+            self.section = Some(self.source.bytes(self.span.clone())?);
+        }
+        let place = |at: u64| to_len(at - self.span.start);
+        let part = self.section.as_ref().and_then(|s| s.part(place(span.start)..place(span.end)));
+        part.map_or_else(|| self.source.bytes(span), Ok)
+    }
+
     fn word(&mut self, offset: u64, field: &str) -> Result<u32, Stop> {
         let span = self.place(offset, 4, field)?;
         let mut word = [0; 4];
-        word.copy_from_slice(&self.source.bytes(span)?);
+        word.copy_from_slice(&self.read(span)?);
         Ok(u32::from_le_bytes(word))
     }
 
@@ -134,7 +149,8 @@ impl Strings<'_> {
     }
 
     fn text(&mut self, offset: u64, field: &str) -> Result<String, Stop> {
-        let bytes = self.bytes(offset, field)?.load()?;
+        let span = self.bytes(offset, field)?.span();
+        let bytes = self.read(span)?;
         let text = std::str::from_utf8(&bytes).map(str::to_owned);
         let finding = MODEL_INFO.at(bytes.span()).field(field);
         text.map_err(|_| finding.expected("UTF-8 text").into())

@@ -179,6 +179,7 @@ fn read_metadata(
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<Vec<(String, Value)>, Stop> {
+    let mut payloads = values::Payloads::new(source);
     let mut c = table(source, h.metadata..h.tensors, h.n_metadata, 32, "header.n_metadata")?;
     let (mut list, mut names) = (Vec::new(), HashSet::new());
     for i in 0..to_len(h.n_metadata.into()) {
@@ -197,7 +198,7 @@ fn read_metadata(
             );
         }
         let span = blob(source, h, at + 8, offset, size, &field)?;
-        let value = values::read(source, tag, span.clone(), &field, findings)?;
+        let value = values::read(&mut payloads, tag, span.clone(), &field, findings)?;
         regions.add(span, What::Metadata(i));
         list.push((key, value));
     }

@@ -2,24 +2,47 @@
 
 use super::layout::{self, dtype_of, pad, put_string, read_string, tag_of, zeros};
 use super::rules::{BOOLEAN, PADDING, PAYLOAD, TYPE};
+use crate::Error;
 use crate::model::{Array, Value};
-use crate::source::Source;
+use crate::source::{Bytes, Source};
 use crate::wire::{Cursor, Findings, Span, Stop, numel, put_u32, put_u64};
+use std::collections::HashMap;
 use weighbridge_codec::DType;
+
+/// Payloads that were read. Many entries may share one, which is then in memory once.
+pub(super) struct Payloads<'a> {
+    source: &'a Source,
+    known: HashMap<Span, Bytes>,
+}
+
+impl<'a> Payloads<'a> {
+    pub(super) fn new(source: &'a Source) -> Payloads<'a> {
+        Payloads { source, known: HashMap::new() }
+    }
+
+    fn bytes(&mut self, span: Span) -> Result<Bytes, Error> {
+        if let Some(known) = self.known.get(&span) {
+            return Ok(known.clone());
+        }
+        let bytes = self.source.bytes(span.clone())?;
+        self.known.insert(span, bytes.clone());
+        Ok(bytes)
+    }
+}
 
 /// The payload of a value type, which must fill `span` exactly.
 pub(super) fn read(
-    source: &Source,
+    payloads: &mut Payloads,
     tag: u32,
     span: Span,
     field: &str,
     findings: &mut Findings,
 ) -> Result<Value, Stop> {
-    let mut c = Cursor::new(source, span.clone(), PAYLOAD);
+    let mut c = Cursor::new(payloads.source, span.clone(), PAYLOAD);
     let value = match tag {
         layout::STRING_TYPE => Value::Text(read_string(&mut c, field, findings)?),
-        layout::BITSET => read_bits(source, &mut c, field, findings)?,
-        layout::NDARRAY => read_array(source, &mut c, field, findings)?,
+        layout::BITSET => read_bits(payloads, &mut c, field, findings)?,
+        layout::NDARRAY => read_array(payloads, &mut c, field, findings)?,
         layout::BOOL => {
             let byte = c.u8(field)?;
             if byte > 1 {
@@ -49,7 +72,7 @@ pub(super) fn read(
 }
 
 fn read_bits(
-    source: &Source,
+    payloads: &mut Payloads,
     c: &mut Cursor,
     field: &str,
     findings: &mut Findings,
@@ -64,7 +87,7 @@ fn read_bits(
     }
     let at = c.position();
     c.skip(bytes.into(), field)?;
-    let bytes = source.bytes(at..c.position())?;
+    let bytes = payloads.bytes(at..c.position())?;
     if let Some(last) = bytes.last()
         && count % 8 != 0
         && last >> (count % 8) != 0
@@ -78,7 +101,7 @@ fn read_bits(
 }
 
 fn read_array(
-    source: &Source,
+    payloads: &mut Payloads,
     c: &mut Cursor,
     field: &str,
     findings: &mut Findings,
@@ -92,7 +115,7 @@ fn read_array(
     let bytes = numel(&shape).and_then(|n| dtype.byte_len(n)).unwrap_or(u64::MAX);
     let at = c.position();
     c.skip(bytes, field)?;
-    let data = source.bytes(at..c.position())?;
+    let data = payloads.bytes(at..c.position())?;
     if dtype == DType::Bool
         && let Some(i) = data.iter().position(|&b| b > 1)
     {

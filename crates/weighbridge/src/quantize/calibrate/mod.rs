@@ -40,7 +40,11 @@ pub(super) fn model(
     match settings.calibration {
         Calibration::Never => Ok(None),
         Calibration::Automatic if !settings.can_calibrate() => Ok(None),
-        Calibration::Automatic => Ok(runnable(container).ok()),
+        Calibration::Automatic => match runnable(container) {
+            Ok(encoder) => Ok(Some(encoder)),
+            Err(failed @ (Error::Io { .. } | Error::Changed { .. })) => Err(failed),
+            Err(_) => Ok(None),
+        },
         Calibration::Texts(_) => runnable(container).map(Some),
     }
 }
