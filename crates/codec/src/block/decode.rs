@@ -49,6 +49,17 @@ impl<'a> BlockRow<'a> {
 
     /// The rest of the row behind its first `count` super blocks.
     fn skip_super_blocks(&self, count: usize) -> BlockRow<'a> {
+        let codes = count * BLOCKS_PER_SUPER * self.method.block_bytes();
+        self.rest(count, &self.codes[codes..])
+    }
+
+    /// The rest of the row behind its first `count` super blocks, whose codes are given: those of
+    /// the whole row need not be there.
+    ///
+    /// # Panics
+    ///
+    /// When the row has fewer columns, scales or sub-scales.
+    pub fn rest(&self, count: usize, codes: &'a [u8]) -> BlockRow<'a> {
         let blocks = count * BLOCKS_PER_SUPER;
         let supers = self.method.has_super_blocks();
         BlockRow {
@@ -56,7 +67,7 @@ impl<'a> BlockRow<'a> {
             cols: self.cols - count * SUPER_BLOCK,
             scales: &self.scales[2 * if supers { count } else { blocks }..],
             sub_scales: if supers { &self.sub_scales[blocks..] } else { &[] },
-            codes: &self.codes[blocks * self.method.block_bytes()..],
+            codes,
         }
     }
 }

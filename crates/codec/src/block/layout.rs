@@ -91,15 +91,7 @@ impl<'a> BlockRows<'a> {
     /// size that the layout needs.
     pub fn new(layout: Layout, payload: &'a [u8]) -> Option<BlockRows<'a>> {
         let (scales, codes) = payload.split_at_checked(usize::try_from(layout.codes).ok()?)?;
-        BlockRows::from_parts(layout, scales, codes)
-    }
-
-    /// A matrix whose codes lie apart from the scales and sub-scales; `None` when one of the two
-    /// does not have the size that the layout needs.
-    pub fn from_parts(layout: Layout, scales: &'a [u8], codes: &'a [u8]) -> Option<BlockRows<'a>> {
-        let fits =
-            scales.len() as u64 == layout.codes && codes.len() as u64 == layout.size - layout.codes;
-        fits.then_some(BlockRows { layout, scales, codes })
+        (payload.len() as u64 == layout.size).then_some(BlockRows { layout, scales, codes })
     }
 
     /// One row.

@@ -9,7 +9,7 @@
 //! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of
 //! the sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
 
-use crate::simd::{Eight, EightKernel, Level, dispatch};
+use crate::simd::{Eight, EightKernel, Level};
 use std::ops::Range;
 
 /// Rows that are multiplied at the same time, one from each quarter of all: memory is read faster in
@@ -19,16 +19,6 @@ const ROWS: usize = 4;
 /// How many values of rows are multiplied with all queries before the next: half of a usual L1
 /// cache, so that there is room for the three queries that they are multiplied with.
 const CACHED_VALUES: usize = 4096;
-
-/// The dot product of two vectors.
-///
-/// # Panics
-///
-/// When their lengths differ.
-pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-    assert_eq!(a.len(), b.len(), "vectors of the same length");
-    dot_at(Level::best(), a, b)
-}
 
 /// Each row with each query: `products[q * count + r]` is that of row `r` with query `q`, where
 /// `count` is the number of rows.
@@ -56,16 +46,6 @@ pub fn dots_and_squares(
     squares: &mut [f32],
 ) {
     dots_and_squares_at(Level::best(), rows, queries, dim, products, squares);
-}
-
-dispatch! {
-    /// See [`dot`].
-    fn dot_at(a: &[f32], b: &[f32]) -> f32 = eight dot_with;
-}
-
-#[inline(always)]
-fn dot_with<V: Eight>(token: V::Token, a: &[f32], b: &[f32]) -> f32 {
-    tile::<V, 1, 1, false>(token, a, b, a.len(), a.len()).0[0][0]
 }
 
 fn dots_at(level: Level, rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {

@@ -109,15 +109,8 @@ impl Blockwise {
         codes: &'a [u8],
     ) -> BlockRow<'a> {
         let (scales, sub_scales) = layout.row_scales(scales, row);
-        let blocks = to_len(from) / BLOCK;
-        let supers = self.method.has_super_blocks();
-        BlockRow {
-            method: self.method,
-            cols: to_len(layout.cols - from),
-            scales: &scales[2 * if supers { blocks / BLOCKS_PER_SUPER } else { blocks }..],
-            sub_scales: if supers { &sub_scales[blocks..] } else { &[] },
-            codes,
-        }
+        let (method, cols) = (self.method, to_len(layout.cols));
+        BlockRow { method, cols, scales, sub_scales, codes: &[] }.rest(to_len(from / SUPER), codes)
     }
 
     /// Calls `each` with every row and its number, until it says that it has seen enough. Codes are
