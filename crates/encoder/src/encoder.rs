@@ -2,26 +2,22 @@
 
 mod observe;
 
-use crate::bert::{Bert, Config, Scratch};
+use crate::architectures::{Batch, Model, Observer};
+use crate::layers::Scratch;
 use crate::pool::Pool;
+use crate::schedule::{Call, Schedule, Turn};
 use crate::settings::{Pooling, ResolvedSettings, Settings};
+use crate::team::Team;
 use crate::tokenizer::Tokenizer;
 use std::ops::Range;
 #[cfg(feature = "fs")]
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 use weighbridge_codec::parallel::{self, *};
+use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::{Advice, Container, Error, Listing};
 #[cfg(feature = "fs")]
 use weighbridge_format::{Formats, Input, Options};
-
-/// Tokens that go through the model together: enough that reading the weights costs little, and few
-/// enough that what is between the products stays in the caches.
-const BATCH_TOKENS: usize = 128;
-
-/// With fewer tokens a thread than this, threads divide up the columns of each product instead of
-/// the texts.
-const FEW_TOKENS: usize = 24;
 
 /// Texts that one thread tokenizes at a time.
 const TEXTS_PER_TASK: usize = 32;
@@ -36,12 +32,20 @@ const TEXTS_PER_TASK: usize = 32;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Many threads may use it at once: their texts share batches and the same few threads, and clones
+/// are the same encoder.
+#[derive(Clone, Debug)]
+pub struct Encoder(Arc<Inner>);
+
+/// What threads of the pool hold on to while they work.
 #[derive(Debug)]
-pub struct Encoder {
-    model: Bert,
+struct Inner {
+    model: Box<dyn Model>,
     tokenizer: Tokenizer,
     settings: ResolvedSettings,
     pool: Pool,
+    schedule: Schedule,
     /// Memory of earlier batches, to be used again.
     spare: Mutex<Vec<Scratch>>,
 }
@@ -76,41 +80,42 @@ impl Encoder {
     /// are NaN or infinite; or when the settings ask for what the model can't do, such as more
     /// tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
-        crate::family::check(container)?;
+        let spec = ModelSpec::of(container)?;
+        let architecture = crate::support::check(&spec, settings.pooling.is_some())?;
         let pool = Pool::new(settings.threads)?;
         let (model, tokenizer) = pool.install(|| {
             // The weights take longest; the words are read beside them.
             let (model, tokenizer) = parallel::join(
-                || Bert::load(container, settings.precision),
+                || architecture.load(&spec, container, settings.precision),
                 || Tokenizer::of(container),
             );
             Ok::<_, Error>((model?, tokenizer?))
         })?;
-        let Config { hidden, positions, vocabulary_size, .. } = model.config;
-        if tokenizer.len() > vocabulary_size {
-            let what = format!(
-                "the vocabulary has {} tokens, and {vocabulary_size} have a vector",
-                tokenizer.len()
-            );
+        let sizes = model.sizes();
+        if tokenizer.len() > sizes.vocabulary {
+            let (tokens, rows) = (tokenizer.len(), sizes.vocabulary);
+            let what = format!("the vocabulary has {tokens} tokens, and {rows} have a vector");
             return Err(Error::refused(what, "vocabulary and weights are of different models"));
         }
-        let settings = ResolvedSettings::new(settings, container, hidden, positions)?;
-        Ok(Encoder { model, tokenizer, settings, pool, spare: Mutex::default() })
+        let settings = ResolvedSettings::new(settings, &spec, sizes)?;
+        let schedule = Schedule::new(pool.threads(), model.most_members());
+        let spare = Mutex::default();
+        Ok(Encoder(Arc::new(Inner { model, tokenizer, settings, pool, schedule, spare })))
     }
 
     /// How many values the vector of a text has.
     pub fn dimensions(&self) -> usize {
-        self.settings.dimensions
+        self.0.settings.dimensions
     }
 
     /// How many tokens of a text are used, `[CLS]` and `[SEP]` included; longer texts are cut off.
     pub fn max_tokens(&self) -> usize {
-        self.settings.max_tokens
+        self.0.settings.max_tokens
     }
 
     /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
+        &self.0.tokenizer
     }
 
     /// The vector of each text, in their order. What else is among the texts makes no difference.
@@ -118,10 +123,6 @@ impl Encoder {
     /// # Errors
     ///
     /// When a vector has a value that is NaN or infinite, which comes of broken weights.
-    ///
-    /// # Panics
-    ///
-    /// When the operating system can't start a thread.
     pub fn embed(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<Vec<f32>>, Error> {
         let vectors = self.embed_flat(texts)?;
         Ok(vectors.chunks_exact(self.dimensions()).map(<[f32]>::to_vec).collect())
@@ -132,15 +133,12 @@ impl Encoder {
     /// # Errors
     ///
     /// When a vector has a value that is NaN or infinite, which comes of broken weights.
-    ///
-    /// # Panics
-    ///
-    /// When the operating system can't start a thread.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
-        let vectors = self.pool.install(|| {
-            let (ids, ranges) = self.tokenize(texts);
-            self.embed_tokens(&ids, &ranges)
-        })?;
+        let inner = &self.0;
+        let (ids, ranges) = inner.tokenize(texts);
+        let call = Call::new(ids, ranges, self.dimensions());
+        inner.schedule.run(&call, |turn| inner.compute(turn), || inner.call_helper());
+        let vectors = call.result()?;
         match vectors.iter().position(|v| !v.is_finite()) {
             None => Ok(vectors),
             Some(at) => Err(Error::refused(
@@ -152,7 +150,9 @@ impl Encoder {
             )),
         }
     }
+}
 
+impl Inner {
     /// The tokens of all texts, one text behind the other, and the range of each text.
     fn tokenize(&self, texts: &[impl AsRef<str> + Sync]) -> (Vec<u32>, Vec<Range<usize>>) {
         let tokenize_some = |texts: &[_]| {
@@ -167,7 +167,8 @@ impl Encoder {
         let chunks: Vec<_> = if texts.len() <= TEXTS_PER_TASK {
             vec![tokenize_some(texts)]
         } else {
-            texts.par_chunks(TEXTS_PER_TASK).map(tokenize_some).collect()
+            let all = || texts.par_chunks(TEXTS_PER_TASK).map(tokenize_some).collect();
+            self.pool.install(all)
         };
         let (mut ids, mut ranges) = (Vec::new(), Vec::with_capacity(texts.len()));
         for (chunk, ends) in chunks {
@@ -181,95 +182,115 @@ impl Encoder {
         (ids, ranges)
     }
 
-    fn embed_tokens(&self, ids: &[u32], texts: &[Range<usize>]) -> Result<Vec<f32>, Error> {
-        let dimensions = self.dimensions();
-        let mut vectors = vec![0.0; texts.len() * dimensions];
-        let threads = parallel::current_num_threads();
-        let batches = batches(ids.len(), texts, threads);
-        // With too few batches for all threads, these divide up the work inside each.
-        let team = if batches.len() < threads { self.model.team_size(threads) } else { 1 };
-        let mut work = Vec::new();
-        let mut rest = &mut vectors[..];
-        for batch in batches {
-            let (out, remaining) = rest.split_at_mut(batch.len() * dimensions);
-            work.push((&texts[batch], out));
-            rest = remaining;
-        }
-        let run = |(texts, vectors): (&[Range<usize>], &mut [f32])| {
-            let mut scratches = self.scratches(team);
-            self.embed_batch(ids, texts, &mut scratches, vectors)?;
-            if let Ok(mut spare) = self.spare.lock() {
-                spare.append(&mut scratches);
-            }
-            Ok(())
-        };
-        match team {
-            1 => work.into_par_iter().try_for_each(run)?,
-            _ => work.into_iter().try_for_each(run)?,
-        }
-        Ok(vectors)
+    /// Asks a thread of the pool to take some of the texts that wait.
+    fn call_helper(self: &Arc<Inner>) {
+        let inner = self.clone();
+        self.pool.spawn(move || {
+            inner.schedule.help(|turn| inner.compute(turn), || inner.call_helper());
+        });
     }
 
-    /// Memory for `count` threads: that of earlier batches where there is some.
-    fn scratches(&self, count: usize) -> Vec<Scratch> {
-        let mut scratches = match self.spare.lock() {
-            Ok(mut spare) => {
-                let keep = spare.len().saturating_sub(count);
-                spare.split_off(keep)
-            }
-            Err(_) => Vec::new(),
-        };
-        scratches.resize_with(count, Scratch::default);
-        scratches
-    }
-
-    /// Runs the model on texts, and makes a vector of the vectors of each text's tokens.
-    fn embed_batch(
-        &self,
-        ids: &[u32],
-        texts: &[Range<usize>],
-        scratches: &mut [Scratch],
-        vectors: &mut [f32],
-    ) -> Result<(), Error> {
-        let (Some(first), Some(last)) = (texts.first(), texts.last()) else { return Ok(()) };
-        let ranges: Vec<_> =
-            texts.iter().map(|t| t.start - first.start..t.end - first.start).collect();
-        self.model.run(&ids[first.start..last.end], &ranges, scratches, None)?;
-        let hidden = self.model.config.hidden;
-        for (range, vector) in ranges.iter().zip(vectors.chunks_exact_mut(self.dimensions())) {
-            let rows = &scratches[0].hidden[range.start * hidden..range.end * hidden];
-            pool(rows, hidden, self.settings.pooling, vector);
-            if self.settings.normalize {
-                let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-                let by = 1.0 / norm.max(1e-12);
-                vector.iter_mut().for_each(|x| *x *= by);
+    /// Computes the vectors of a batch.
+    fn compute(self: &Arc<Inner>, turn: &mut Turn) -> Result<(), Error> {
+        let (mut ids, mut texts) = (Vec::new(), Vec::new());
+        for part in &turn.parts {
+            for text in &part.call.texts[part.texts.clone()] {
+                texts.push(ids.len()..ids.len() + text.len());
+                ids.extend_from_slice(&part.call.ids[text.clone()]);
             }
         }
+        let scratch = self.run(ids, texts.clone(), &mut turn.threads, None)?;
+        let (hidden, dimensions) = (self.model.sizes().hidden, self.settings.dimensions);
+        let mut texts = texts.into_iter();
+        for part in &turn.parts {
+            part.write(|vectors| {
+                for (vector, text) in vectors.chunks_exact_mut(dimensions).zip(&mut texts) {
+                    let rows = &scratch.hidden[text.start * hidden..text.end * hidden];
+                    self.pool_rows(rows, hidden, vector);
+                }
+            });
+        }
+        self.put_back(scratch);
         Ok(())
+    }
+
+    /// Takes texts through the model with a number of threads, which becomes that of those who have
+    /// come. The vectors of the tokens are in the scratch's `hidden`. The observer is called by this
+    /// thread.
+    fn run(
+        self: &Arc<Inner>,
+        ids: Vec<u32>,
+        texts: Vec<Range<usize>>,
+        threads: &mut usize,
+        observer: Option<Observer>,
+    ) -> Result<Scratch, Error> {
+        let shared = Shared { team: Team::new(*threads), ids, texts, start: OnceLock::new() };
+        let shared = Arc::new(shared);
+        // They wake up while this thread looks the tokens up.
+        for _ in 1..*threads {
+            let (inner, shared) = (self.clone(), shared.clone());
+            self.pool.spawn(move || inner.assist(&shared));
+        }
+        let mut scratch = self.scratch();
+        let batch = Batch { ids: &shared.ids, texts: &shared.texts };
+        let embedded = self.model.embed(batch, &mut scratch);
+        if *threads > 1 && embedded.is_ok() {
+            // Nobody else sets it.
+            let _ = shared.start.set(scratch.hidden.clone());
+        }
+        let mut member = shared.team.close();
+        self.schedule.give_back(*threads - member.team_size());
+        *threads = member.team_size();
+        embedded?;
+        self.model.run(batch, &mut member, &mut scratch, observer);
+        Ok(scratch)
+    }
+
+    /// What a thread of the pool does that was called into a team.
+    fn assist(&self, shared: &Shared) {
+        let Some(mut member) = shared.team.join() else { return };
+        // Without it the tokens could not be looked up.
+        let Some(start) = shared.start.get() else { return };
+        let mut scratch = self.scratch();
+        scratch.hidden.clone_from(start);
+        let batch = Batch { ids: &shared.ids, texts: &shared.texts };
+        self.model.run(batch, &mut member, &mut scratch, None);
+        self.put_back(scratch);
+    }
+
+    /// Memory for a thread: that of an earlier batch where there is some.
+    fn scratch(&self) -> Scratch {
+        self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    }
+
+    fn put_back(&self, scratch: Scratch) {
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.push(scratch);
+        }
+    }
+
+    /// Makes a vector of the vectors of a text's tokens.
+    fn pool_rows(&self, rows: &[f32], width: usize, vector: &mut [f32]) {
+        pool(rows, width, &self.settings.pooling, vector);
+        if self.settings.normalize {
+            let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            let by = 1.0 / norm.max(1e-12);
+            vector.iter_mut().for_each(|x| *x *= by);
+        }
     }
 }
 
-/// Texts that go through the model together, in batches of about the same number of tokens.
-fn batches(tokens: usize, texts: &[Range<usize>], threads: usize) -> Vec<Range<usize>> {
-    let share = tokens.div_ceil(threads);
-    let size = if share < FEW_TOKENS { BATCH_TOKENS } else { share.min(BATCH_TOKENS) };
-    let mut batches = Vec::new();
-    let (mut first, mut sum) = (0, 0);
-    for (i, text) in texts.iter().enumerate() {
-        if sum > 0 && sum + text.len() > size {
-            batches.push(first..i);
-            (first, sum) = (i, 0);
-        }
-        sum += text.len();
-    }
-    if first < texts.len() {
-        batches.push(first..texts.len());
-    }
-    batches
+/// What a team computes.
+struct Shared {
+    team: Team,
+    ids: Vec<u32>,
+    texts: Vec<Range<usize>>,
+    /// The vectors of the tokens before the first layer; there when the team begins.
+    start: OnceLock<Vec<f32>>,
 }
 
 /// Pools the vectors of tokens into one; as many of its first values as there is room for.
-fn pool(rows: &[f32], width: usize, pooling: Pooling, vector: &mut [f32]) {
+fn pool(rows: &[f32], width: usize, pooling: &Pooling, vector: &mut [f32]) {
     let rows = rows.chunks_exact(width);
     #[allow(clippy::cast_precision_loss)]
     let count = rows.len() as f32;
@@ -284,8 +305,9 @@ fn pool(rows: &[f32], width: usize, pooling: Pooling, vector: &mut [f32]) {
             }
             return;
         }
-        Pooling::Mean => 1.0 / count,
         Pooling::MeanSqrtLen => 1.0 / count.sqrt(),
+        // The mean; others were refused when the model was opened.
+        _ => 1.0 / count,
     };
     vector.fill(0.0);
     for row in rows {

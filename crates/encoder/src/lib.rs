@@ -2,22 +2,29 @@
 //!
 //! * [`Encoder`]: opens a model and embeds texts.
 //! * [`tokenizer`]: text to tokens, as the model's own tokenizer does it.
-//! * `bert`: tokens to vectors.
+//! * `architectures`: tokens to vectors, one file and one line in a table an architecture.
+//! * `layers`: what models are made of: linear layers, attention, normalization.
 //! * `kernels`: the arithmetic, for each kind of processor.
+//! * `schedule`, `team`: texts of many callers share batches and threads.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod bert;
+mod architectures;
 mod encoder;
-mod family;
 mod kernels;
+mod layers;
 mod pool;
+mod schedule;
 mod settings;
+mod support;
+mod team;
+mod tensors;
 pub mod tokenizer;
 
 pub use encoder::Encoder;
-pub use settings::{Pooling, Precision, Settings, token_limit};
+pub use settings::{Pooling, Precision, Settings};
+pub use support::{Lack, lacks};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;
 

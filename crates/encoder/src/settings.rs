@@ -1,6 +1,11 @@
 //! What a user can set, and what the model's files say where nothing was set.
 
-use weighbridge_format::{Advice, Container, Error};
+use crate::architectures::Sizes;
+use crate::support::Lack;
+use weighbridge_format::spec::ModelSpec;
+pub use weighbridge_format::spec::Pooling;
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Advice, Error};
 
 /// The precision of the matrix products, which is most of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,20 +21,6 @@ pub enum Precision {
     Q8,
 }
 
-/// How the vectors of a text's tokens become one vector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Pooling {
-    /// The mean of the vectors.
-    Mean,
-    /// The vector of the first token, `[CLS]`.
-    Cls,
-    /// The largest value of each column.
-    Max,
-    /// The sum, divided by the square root of the number of tokens.
-    MeanSqrtLen,
-}
-
 impl Precision {
     /// Its name: `f32`, `bf16` or `q8`.
     pub fn name(self) -> &'static str {
@@ -41,34 +32,20 @@ impl Precision {
     }
 }
 
-impl Pooling {
-    /// Its name, as sentence-transformers has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pooling::Mean => "mean",
-            Pooling::Cls => "cls",
-            Pooling::Max => "max",
-            Pooling::MeanSqrtLen => "mean_sqrt_len",
-        }
-    }
-
-    /// The pooling with the name that sentence-transformers uses, such as `mean`.
-    ///
-    /// # Errors
-    ///
-    /// When there is no pooling with that name.
-    pub fn parse(name: &str) -> Result<Pooling, Error> {
-        match name {
-            "mean" => Ok(Pooling::Mean),
-            "cls" => Ok(Pooling::Cls),
-            "max" => Ok(Pooling::Max),
-            "mean_sqrt_len" | "mean_sqrt_len_tokens" => Ok(Pooling::MeanSqrtLen),
-            _ => Err(Error::unsupported(
-                format!("pooling {name}"),
-                format!("the pooling \"{name}\" is not known"),
-                Advice::from("mean, cls and max are")
+/// The one pooling of a model, if it is one that there is here.
+pub(crate) fn supported_pooling(modes: &[Pooling]) -> Result<&Pooling, Lack> {
+    use Pooling::{Cls, Max, Mean, MeanSqrtLen};
+    match modes {
+        [mode @ (Mean | Cls | Max | MeanSqrtLen)] => Ok(mode),
+        modes => {
+            let names: Vec<_> = modes.iter().map(Pooling::name).collect();
+            let name = if names.is_empty() { "none".to_owned() } else { names.join("+") };
+            Err(Lack {
+                name: format!("pooling {name}"),
+                message: format!("the pooling \"{name}\" is not known"),
+                advice: Advice::from("mean, cls and max are")
                     .and(Advice::set("pooling", "chooses another than the model's")),
-            )),
+            })
         }
     }
 }
@@ -91,13 +68,8 @@ pub struct Settings {
     pub threads: Option<usize>,
 }
 
-/// How many tokens of a text a model takes, `[CLS]` and `[SEP]` included, where its files say it.
-pub fn token_limit(container: &Container) -> Option<usize> {
-    container.text("max_seq_length").and_then(|text| text.parse().ok())
-}
-
 /// The settings in use: the user's, or else the model's.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ResolvedSettings {
     pub pooling: Pooling,
     pub normalize: bool,
@@ -108,29 +80,14 @@ pub(crate) struct ResolvedSettings {
 impl ResolvedSettings {
     pub(crate) fn new(
         settings: &Settings,
-        container: &Container,
-        hidden: usize,
-        positions: usize,
+        spec: &ModelSpec,
+        sizes: Sizes,
     ) -> Result<ResolvedSettings, Error> {
-        let pooling = match (settings.pooling, container.text("pooling")) {
-            (Some(pooling), _) => pooling,
-            (None, Some(name)) => Pooling::parse(name)?,
-            (None, None) => Pooling::Mean,
-        };
-        let normalize = match (settings.normalize, container.text("normalize")) {
-            (Some(normalize), _) => normalize,
-            (None, None | Some("true")) => true,
-            (None, Some("false")) => false,
-            (None, Some(text)) => {
-                let what = format!("metadata normalize is \"{text}\"");
-                return Err(Error::refused(what, "true or false was expected"));
-            }
-        };
-        let model_limit = token_limit(container);
-        if let (None, Some(text)) = (model_limit, container.text("max_seq_length")) {
-            let what = format!("metadata max_seq_length is \"{text}\"");
-            return Err(Error::refused(what, "a number of tokens was expected"));
-        }
+        let Sizes { hidden, positions, .. } = sizes;
+        let modes = settings.pooling.as_ref().map_or(&spec.pooling.value[..], std::slice::from_ref);
+        let pooling = supported_pooling(modes).map_err(Lack::into_error)?.clone();
+        let normalize = settings.normalize.unwrap_or(spec.normalize.value);
+        let model_limit = spec.max_tokens.as_ref().map(|limit| to_len(limit.value));
         let max_tokens =
             settings.max_tokens.or(model_limit.filter(|n| *n <= positions)).unwrap_or(positions);
         if max_tokens > positions {

@@ -6,6 +6,7 @@
 //! * [`plan`]: what of a container fits a format, what is lost, and every byte of the files to write.
 //! * [`formats`]: one folder and one description a format, and [`Formats`], the table of them all.
 //! * [`sink`]: plans are carried out and files replaced atomically.
+//! * [`spec`]: what a model is, in one description.
 //! * [`samples`]: small made-up content, to try things out with.
 //!
 //! ```
@@ -31,6 +32,7 @@ mod progress;
 pub mod samples;
 pub mod sink;
 pub mod source;
+pub mod spec;
 pub mod wire;
 
 pub use advice::{Advice, Listing};

@@ -83,7 +83,7 @@ pub use metadata::check_metadata;
 pub use pattern::Pattern;
 pub use quantize::quantize;
 pub use stats::{Bin, Stats, stats};
-pub use summary::{Detail, Summary, describe_region, summary};
+pub use summary::{Detail, ModelSummary, Summary, describe_region, model_summary, summary};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
 pub use weighbridge_encoder::{self as encoder, Encoder};
@@ -91,7 +91,7 @@ pub use weighbridge_format::{
     Advice, Container, Encoding, Error, ErrorKind, ErrorReport, Finding, Findings, Format,
     FormatInfo, Formats, Input, Listing, OptionSpec, Options, Plan, Problem, Progress,
     QuantizedContent, Reading, Severity, Stage, Status, Tensor, View, Vocabulary, formats, model,
-    plan, samples, sink, source, wire,
+    plan, samples, sink, source, spec, wire,
 };
 pub use weighbridge_search as search;
 pub use words::{Embeddings, Lookup};

@@ -6,7 +6,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use weighbridge_codec::Scalar;
+use weighbridge_encoder as encoder;
 use weighbridge_format::model::{SubwordKind, Subwords, Value};
+use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::wire::What;
 use weighbridge_format::{Container, Error, Tensor};
 
@@ -56,8 +58,20 @@ pub struct Summary<'a> {
     subwords: Option<Json>,
     attachments: Vec<Json>,
     rows: Option<Json>,
+    model: Option<ModelSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     regions: Option<Vec<RegionSummary>>,
+}
+
+/// The model that a container holds.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct ModelSummary {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub spec: ModelSpec,
+    /// What keeps the encoder from using it, by name.
+    pub lacks: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -96,6 +110,30 @@ impl Summary<'_> {
     }
 }
 
+/// The model that a container holds, if it is one.
+///
+/// # Errors
+/// If the files in it can't be read.
+pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Error> {
+    let spec = ModelSpec::of(container)?;
+    if spec.architecture.is_none() {
+        return Ok(None);
+    }
+    let mut lacks: Vec<_> = encoder::lacks(&spec).into_iter().map(|lack| lack.name).collect();
+    if spec.tokenizer.is_none() {
+        lacks.push("vocabulary".to_owned());
+    }
+    let known = spec.known_architecture();
+    for (tensor, found) in known.into_iter().flat_map(|a| a.tensors_in(container)) {
+        if found.is_none() && tensor.required {
+            lacks.push(format!("tensor {}", tensor.name));
+        }
+    }
+    let wrong = spec.misstatements.iter().chain(&spec.unreadable);
+    lacks.extend(wrong.map(|wrong| format!("a valid {}", wrong.field)));
+    Ok(Some(ModelSummary { spec, lacks }))
+}
+
 /// Everything that is to be said of a container.
 ///
 /// # Errors
@@ -129,6 +167,7 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summa
         rows: container.rows().map(
             |r| json!({"count": r.count, "dim": r.dim, "records": container.records.is_some()}),
         ),
+        model: model_summary(container)?,
         regions: detail.bytes.then(|| regions.collect()),
     })
 }

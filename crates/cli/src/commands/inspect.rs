@@ -5,7 +5,7 @@ use crate::args::Inspect;
 use crate::progress::with_spinner;
 use crate::render::{self, BOLD, safe, styled};
 use std::process::ExitCode;
-use weighbridge::{Container, Detail, Error, Formats, Options};
+use weighbridge::{Container, Detail, Error, Formats, ModelSummary, Options};
 
 pub(super) fn run(args: &Inspect, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let mut detail = Detail::new();
@@ -30,6 +30,9 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String
         safe(&container.layout),
         render::size(container.size)
     );
+    if let Some(model) = weighbridge::model_summary(container)? {
+        out.push_str(&model_line(&model));
+    }
     if info.is_some_and(|i| i.declarations) {
         out.push('\n');
         out.push_str(&render::declarations(container, detail)?);
@@ -40,4 +43,19 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String
         out.push_str(&render::region_map(container));
     }
     Ok(out)
+}
+
+/// What the model is, and whether it can be used here.
+fn model_line(model: &ModelSummary) -> String {
+    const MOST: usize = 5;
+    let usable = match model.lacks.as_slice() {
+        [] => "`embed` can use it".to_owned(),
+        lacks => {
+            let shown = lacks.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = lacks.len().saturating_sub(MOST);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("`embed` can't use it: it would need {shown}{more}")
+        }
+    };
+    format!("{}; {}\n", safe(&model.spec.to_string()), safe(&usable))
 }

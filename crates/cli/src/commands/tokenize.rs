@@ -6,7 +6,9 @@ use crate::render::{Table, safe};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::process::ExitCode;
-use weighbridge::encoder::{Tokenizer, token_limit};
+use weighbridge::encoder::Tokenizer;
+use weighbridge::spec::ModelSpec;
+use weighbridge::wire::to_len;
 use weighbridge::{Error, Options, models};
 
 #[derive(Serialize)]
@@ -19,7 +21,11 @@ pub(super) fn run(args: &Tokenize, files: Files) -> Result<ExitCode, Error> {
     // The weights are not needed.
     let container = files.open(&models::find(&args.model)?, &Options::default())?;
     let tokenizer = Tokenizer::of(&container)?;
-    let limit = args.max_tokens.or_else(|| token_limit(&container)).unwrap_or(usize::MAX);
+    let limit = || {
+        let limit = ModelSpec::of(&container)?.max_tokens.filter(|limit| !limit.is_assumed());
+        Ok::<_, Error>(limit.map_or(usize::MAX, |limit| to_len(limit.value)))
+    };
+    let limit = args.max_tokens.map_or_else(limit, Ok)?;
     let mut ids = Vec::new();
     tokenizer.encode_into(&args.text, limit, &mut ids);
     let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap_or_default()).collect();

@@ -69,6 +69,9 @@ pub struct FormatInfo {
     pub options: &'static [OptionSpec],
     /// Its numbered rules.
     pub rules: &'static [Rule],
+    /// The rule under which what is said of a model and its content disagree, in formats that hold
+    /// models; these are checked against their description.
+    pub model_rule: Option<Rule>,
     /// Its text form is a list of declarations rather than a table.
     pub declarations: bool,
     /// Rows are vectors of unit length.
@@ -109,6 +112,7 @@ impl FormatInfo {
             holds: Holds::NOTHING,
             options: &[],
             rules: &[],
+            model_rule: None,
             declarations: false,
             unit_rows: false,
             quantized: None,

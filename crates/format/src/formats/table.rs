@@ -3,6 +3,7 @@
 use super::{BUILTIN, Format, Stop, Sureness};
 use crate::model::Container;
 use crate::source::{Input, mistaken};
+use crate::spec;
 use crate::wire::Findings;
 use crate::{Advice, Error, Listing, Options};
 use std::borrow::Cow;
@@ -187,6 +188,9 @@ impl Formats {
         let Reading { format, container, mut findings } = self.read(input, options)?;
         if let Some(container) = container.filter(|_| !quick) {
             (format.check)(&container, input, &mut findings)?;
+            if let Some(rule) = format.info.model_rule {
+                spec::check(&container, rule, &mut findings)?;
+            }
         }
         Ok((format, findings))
     }

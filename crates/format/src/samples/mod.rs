@@ -43,6 +43,11 @@ pub fn tiny_model() -> Container {
         shapes.push((format!("encoder.layer.0.{name}.weight"), vec![rows, columns]));
         shapes.push((format!("encoder.layer.0.{name}.bias"), vec![rows]));
     }
+    for name in ["attention.output.LayerNorm", "output.LayerNorm"] {
+        for part in ["weight", "bias"] {
+            shapes.push((format!("encoder.layer.0.{name}.{part}"), vec![HIDDEN]));
+        }
+    }
     let tensors = shapes.into_iter().enumerate().map(|(i, (name, shape))| {
         let count: u64 = shape.iter().product();
         f32_tensor(&name, shape, (0..count).map(|j| wave(i as u64 * 1000 + j)))

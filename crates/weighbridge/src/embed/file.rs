@@ -232,7 +232,7 @@ fn facts(
     layout: &RowLayout,
 ) -> Facts {
     let Settings { precision, pooling, normalize, .. } = &settings.settings;
-    let pooling = pooling.map_or("the model's own", Pooling::name);
+    let pooling = pooling.as_ref().map_or("the model's own", Pooling::name);
     let input = match &settings.field {
         None => "plain text".to_owned(),
         Some(field) => format!("JSON lines with {field:?}"),

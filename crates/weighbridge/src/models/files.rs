@@ -6,6 +6,10 @@ use crate::source::is_plain_name;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::path::Path;
+use weighbridge_encoder::Lack;
+use weighbridge_format::source::Bytes;
+use weighbridge_format::spec::{ModelFiles, ModelSpec};
+use weighbridge_format::wire::Stop;
 
 pub(super) const CONFIG: &str = "config.json";
 const MODEL: &str = "model.safetensors";
@@ -139,27 +143,42 @@ fn shards(index: &[u8]) -> Result<BTreeSet<String>, Error> {
     Ok(names)
 }
 
-/// Refuses a model whose configuration says that it is none of BERT's.
-pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error> {
-    let json: Json = serde_json::from_slice(config)
-        .map_err(|e| Error::refused(format!("{CONFIG} of {model} is not JSON: {e}"), ""))?;
-    let class = json["architectures"][0].as_str().unwrap_or_default();
-    let kind = json["model_type"].as_str();
-    // Configurations of the first years have no model_type.
-    if kind == Some("bert") || (kind.is_none() && class.starts_with("Bert")) {
-        return Ok(());
+/// A configuration by itself, before anything else of a model is asked for.
+struct Config<'a>(&'a [u8]);
+
+impl ModelFiles for Config<'_> {
+    fn has(&self, name: &str) -> bool {
+        name == CONFIG
     }
-    let what = match (kind, class) {
-        (Some(kind), "") => format!("{model} is a model of the architecture {kind:?}, not BERT's"),
-        (Some(kind), _) => {
-            format!("{model} is a model of the architecture {kind:?} ({class}), not BERT's")
+
+    fn bytes(&self, _: &str) -> Result<Bytes, Stop> {
+        Ok(Bytes::owned(self.0.to_vec()))
+    }
+
+    fn not_json(&self, name: &str, _: u64, why: String) -> Stop {
+        Error::refused(format!("{name} is not JSON: {why}"), "").into()
+    }
+}
+
+/// Refuses a model whose configuration says that the encoder can't use it.
+pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error> {
+    let spec = match ModelSpec::from_files(&Config(config)) {
+        Ok(spec) => spec,
+        Err(Stop::Failed(error)) => {
+            return Err(Error::refused(format!("{model}: {}", error.message()), ""));
         }
-        (None, "") => format!("{CONFIG} of {model} does not say which architecture it is"),
-        (None, _) => format!("{model} is a model of the architecture {class}, not BERT's"),
+        Err(Stop::Broken(finding)) => return Err(Error::malformed(model, *finding)),
     };
-    let name = kind.unwrap_or(class);
-    let advice = "only models whose config.json has \"model_type\": \"bert\" are taken";
-    Err(Error::unsupported(format!("architecture {name}"), what, advice))
+    if spec.architecture.is_none() && spec.class.is_none() {
+        let what = format!("{CONFIG} of {model} does not say which architecture it is");
+        return Err(Error::unsupported("architecture", what, ""));
+    }
+    match weighbridge_encoder::lacks(&spec).into_iter().next() {
+        None => Ok(()),
+        Some(Lack { name, message, advice, .. }) => {
+            Err(Error::unsupported(name, format!("{model}: {message}"), advice))
+        }
+    }
 }
 
 /// The same for a folder that has a configuration.

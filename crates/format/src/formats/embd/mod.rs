@@ -11,8 +11,6 @@ mod sections;
 mod stream;
 mod write;
 
-pub(super) use metadata::derived as bert_facts;
-
 use super::{Format, FormatInfo};
 use crate::OptionSpec;
 use crate::plan::{Holds, Keeps};
@@ -45,6 +43,7 @@ const INFO: FormatInfo = FormatInfo {
         },
     ],
     rules: rules::RULES,
+    model_rule: Some(rules::DISAGREES),
     no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
     ..FormatInfo::new("embd", "EMBD .weights")
 };

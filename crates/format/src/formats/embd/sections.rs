@@ -34,7 +34,7 @@ pub(super) fn read_metadata(
         return Ok(Vec::new());
     }
     let span = section(source, h.metadata_offset.into(), h.metadata_size.into(), "metadata")?;
-    regions.add(span.clone(), What::Structure("metadata"));
+    regions.add(span.start..span.end.min(span.start + 8), What::Structure("metadata"));
     let mut c = Cursor::new(source, span.clone(), METADATA);
     let count = c.u32("metadata.entry_count")?;
     let total = c.u32("metadata.total_size")?;
@@ -51,6 +51,7 @@ pub(super) fn read_metadata(
                 .field(format!("metadata {key:?}"))
                 .into());
         }
+        regions.add(start..c.position(), What::Metadata(entries.len()));
         entries.push((key, Value::Text(value)));
     }
     let used = c.position() - span.start - 8;

@@ -1,16 +1,18 @@
 //! What the files of a model say about it: settings and vocabulary.
 
 use super::super::Stop;
-use super::files::Files;
-use super::settings::Settings;
 use super::{TOKENIZER, tokenizer};
 use crate::Error;
 use crate::model::{Attachment, Vocabulary};
+use crate::spec::{Attached, ModelFiles, ModelSpec, SaidBy};
 use crate::wire::Findings;
-use serde_json::Value as Json;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct Description {
+    /// The model, as far as the files say it.
+    pub spec: ModelSpec,
+    /// There is a config.json.
+    pub has_config: bool,
     /// Metadata keys and texts.
     pub settings: Vec<(&'static str, String)>,
     pub vocabulary: Option<Vocabulary>,
@@ -19,40 +21,44 @@ pub(in super::super) struct Description {
 }
 
 impl Description {
-    /// Whether the files say this metadata.
+    /// Whether the settings say this metadata.
     pub(in super::super) fn tells(&self, key: &str, text: &str) -> bool {
         self.settings.iter().any(|(k, v)| *k == key && v == text)
     }
-}
 
-/// The config.json; null when there is none that makes sense.
-pub(in super::super) fn config_of(attachments: &[Attachment]) -> Result<Json, Error> {
-    match Files::Attached(attachments).json("config.json") {
-        Ok(config) => Ok(config),
-        Err(Stop::Broken(_)) => Ok(Json::Null),
-        Err(Stop::Failed(error)) => Err(error),
+    /// Whether config.json says what MCF has in its ModelInfo.
+    pub(super) fn config_tells(&self, key: &str, text: &str) -> bool {
+        let spec = &self.spec;
+        match key {
+            "arch" => self.model_type().is_some_and(|kind| kind.starts_with(text)),
+            "num_key_value_heads" => {
+                spec.key_value_heads.as_ref().is_some_and(|n| text.parse() == Ok(n.value))
+            }
+            #[allow(clippy::cast_possible_truncation)]
+            "rope_theta" => {
+                spec.rope_theta.as_ref().is_some_and(|v| (v.value as f32).to_string() == text)
+            }
+            _ => false,
+        }
+    }
+
+    /// What config.json calls the architecture.
+    pub(in super::super) fn model_type(&self) -> Option<&str> {
+        let said = self.spec.architecture.as_ref()?;
+        match &said.said_by {
+            SaidBy::File(place) if place.ends_with("model_type") => Some(&said.value),
+            _ => None,
+        }
     }
 }
 
-/// Whether a config.json says what MCF has in its ModelInfo.
-pub(super) fn config_tells(config: &Json, key: &str, text: &str) -> bool {
-    let kind = config["model_type"].as_str().unwrap_or_default();
-    match key {
-        "arch" => kind.starts_with(text),
-        "num_key_value_heads" => config[key].as_u64().is_some_and(|n| text.parse() == Ok(n)),
-        #[allow(clippy::cast_possible_truncation)]
-        "rope_theta" => config[key].as_f64().is_some_and(|v| (v as f32).to_string() == text),
-        _ => false,
-    }
-}
-
-pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Description, Stop> {
-    let config = files.json("config.json")?;
+pub(super) fn read(files: &dyn ModelFiles, findings: &mut Findings) -> Result<Description, Stop> {
+    let spec = ModelSpec::from_files(files)?;
     let tokenizer = tokenizer::read(files, findings)?;
-    let settings = Settings::read(files, &config, &tokenizer)?;
     // Without any tokenizer file there is nothing that would need more words.
     let has_tokenizer = files.has("tokenizer.json") || files.has("vocab.txt");
-    if !tokenizer.is_plain && settings.is_bert && has_tokenizer {
+    let is_sayable = spec.is_sayable();
+    if !tokenizer.is_plain && is_sayable && has_tokenizer {
         findings.push(
             TOKENIZER
                 .at(0..0)
@@ -62,9 +68,11 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Description
         );
     }
     Ok(Description {
-        settings: settings.list,
+        settings: spec.settings(),
+        has_config: files.has("config.json"),
+        spec,
         vocabulary: tokenizer.vocabulary,
-        is_whole: settings.is_bert && (tokenizer.is_plain || !has_tokenizer),
+        is_whole: is_sayable && (tokenizer.is_plain || !has_tokenizer),
     })
 }
 
@@ -74,10 +82,10 @@ pub(in super::super) fn describe_files(
     attachments: &[Attachment],
 ) -> Result<(Description, Option<String>), Error> {
     let mut findings = Findings::default();
-    let files = Files::Attached(attachments);
-    let told = |f: &crate::Finding| format!("{}: {} {}", f.field, f.message, f.found);
+    let files = Attached(attachments);
+    let reason = |f: &crate::Finding| format!("{}: {} {}", f.field, f.message, f.found);
     let (mut description, problem) = match read(&files, &mut findings) {
-        Ok(description) => (description, findings.first_error().map(told)),
+        Ok(description) => (description, findings.first_error().map(reason)),
         // A vocabulary does not need the other files.
         Err(Stop::Broken(finding)) => {
             let vocabulary = match tokenizer::read(&files, &mut findings) {
@@ -85,12 +93,12 @@ pub(in super::super) fn describe_files(
                 Err(Stop::Broken(_)) => None,
                 Err(Stop::Failed(error)) => return Err(error),
             };
-            (Description { vocabulary, ..Description::default() }, Some(told(&finding)))
+            (Description { vocabulary, ..Description::default() }, Some(reason(&finding)))
         }
         Err(Stop::Failed(error)) => return Err(error),
     };
     // Without a configuration there is no model to describe.
-    if !files.has("config.json") {
+    if !description.has_config {
         description.settings.clear();
     }
     Ok((description, problem))

@@ -6,19 +6,15 @@
 mod describe;
 mod files;
 mod read;
-mod settings;
 mod tokenizer;
 mod write;
 
-pub(super) use describe::{config_of, describe_files};
+pub(super) use describe::{Description, describe_files};
 pub(super) use read::{HEADER, header_name, headers};
 
 use super::values::check_finite;
-use super::{Format, FormatInfo, Sureness, embd, safetensors};
-use crate::Error;
-use crate::model::Container;
+use super::{Format, FormatInfo, Sureness, safetensors};
 use crate::plan::{Holds, Keeps};
-use crate::wire::Findings;
 use crate::{Input, rules};
 
 rules! {
@@ -42,13 +38,14 @@ const INFO: FormatInfo = FormatInfo {
         ..Holds::NOTHING
     },
     rules: RULES,
+    model_rule: Some(DISAGREES),
     ..FormatInfo::new("hf", "Hugging Face directory")
 };
 
 pub(super) static FORMAT: Format = Format {
     probe,
     read: Some(|input, _, findings| read::read(input, findings)),
-    check,
+    check: |container, _, findings| check_finite(container, NOT_FINITE, findings),
     lay_out: Some(|container, _, _| write::plan(container)),
     ..Format::new(INFO)
 };
@@ -59,26 +56,4 @@ fn probe(input: &Input, _: &FormatInfo) -> Sureness {
     } else {
         Sureness::No
     }
-}
-
-fn check(container: &Container, _: &Input, findings: &mut Findings) -> Result<(), Error> {
-    check_finite(container, NOT_FINITE, findings)?;
-    let rows = embd::bert_facts(container, "vocab_size");
-    let tokens = container.vocabulary.as_ref().map(|v| v.len() as u64);
-    if let (Some(rows), Some(tokens)) = (rows, tokens)
-        && rows != tokens
-    {
-        let finding = DISAGREES.at(0..0).field("vocabulary");
-        findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
-    }
-    let keys = ["vocab_size", "num_layers", "hidden_size", "intermediate_size", "max_position_emb"];
-    for key in keys {
-        if let (Some(text), Some(tensors)) = (container.text(key), embd::bert_facts(container, key))
-            && text.parse() != Ok(tensors)
-        {
-            let finding = DISAGREES.at(0..0).field(format!("config.json {key:?}"));
-            findings.push(finding.expected(format!("{tensors}, from the tensors")).found(text));
-        }
-    }
-    Ok(())
 }

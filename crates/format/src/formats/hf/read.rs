@@ -5,6 +5,7 @@ use super::files::Files;
 use super::{MISSING, TENSORS, describe};
 use crate::Input;
 use crate::model::{Attachment, Container, Note, NoteKind, Subject, Value};
+use crate::spec::ModelFiles;
 use crate::wire::Findings;
 use std::collections::HashSet;
 
@@ -33,7 +34,7 @@ const CARRIED: [&str; 12] = [
 ];
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
-    let files = Files::of_folder(&*input.folder);
+    let files = Files(&*input.folder);
     let mut container = read_tensors(input, &files, findings)?;
     container.format = "hf";
     // A model.safetensors that carries more than tensors: the folder's own files count.

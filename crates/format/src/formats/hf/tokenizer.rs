@@ -2,8 +2,8 @@
 
 use super::super::Stop;
 use super::VOCABULARY;
-use super::files::Files;
 use crate::model::Vocabulary;
+use crate::spec::ModelFiles;
 use crate::wire::Findings;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, Stop> {
+pub(super) fn read(files: &dyn ModelFiles, findings: &mut Findings) -> Result<Tokenizer, Stop> {
     let json = match files.has("tokenizer.json") {
         false => None,
         true => match serde_json::from_slice::<Settings>(&files.bytes("tokenizer.json")?) {
@@ -114,7 +114,7 @@ pub(super) fn read(files: &Files, findings: &mut Findings) -> Result<Tokenizer, 
 }
 
 /// vocab.txt: a token a line, the line's number is the token's.
-fn from_lines(files: &Files) -> Result<Vocabulary, Stop> {
+fn from_lines(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
     let bytes = files.bytes("vocab.txt")?;
     let text = std::str::from_utf8(&bytes).map_err(|e| {
         let at = e.valid_up_to() as u64;

@@ -5,7 +5,7 @@
 
 use super::super::safetensors::{self, DTYPES, Written, with_header};
 use super::INFO;
-use super::describe::{config_of, config_tells, describe_files};
+use super::describe::describe_files;
 use super::read::{HEADER, INDEX, MODEL, headers};
 use crate::Error;
 use crate::model::Tensor;
@@ -27,13 +27,12 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
     }
     let mut report = Report::default();
     let (description, _) = describe_files(&container.attachments)?;
-    let config = config_of(&container.attachments)?;
     // What is written tells most of the metadata again.
     let untold = |models: &[Model]| -> Vec<(String, Value)> {
         let in_headers: HashSet<_> = models.iter().flat_map(|m| &m.texts).collect();
         let told = |key: &String, text: String| {
             description.tells(key, &text)
-                || config_tells(&config, key, &text)
+                || description.config_tells(key, &text)
                 || in_headers.contains(&(key.clone(), text))
         };
         let is_told = |(key, value): &&(String, Value)| {

@@ -41,6 +41,7 @@ const INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
+    model_rule: Some(crate::spec::DISAGREES),
     quantized: Some(QuantizedContent::Weights),
     ..FormatInfo::new("mcf", "MCF .mcf")
 };

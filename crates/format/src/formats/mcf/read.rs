@@ -162,7 +162,7 @@ fn read_files(
         let finding = RESOURCE.at(0..0).field(problem);
         findings.push(finding.hint("what the files say about the model is not used"));
     }
-    if carry::take_config_facts(container)? {
+    if carry::take_config_facts(&description, container) {
         container.dialect.insert("config_facts".into(), true.into());
     }
     // The settings in their usual order, so that other formats get them as from the files

@@ -44,6 +44,7 @@ const INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
+    model_rule: Some(crate::spec::DISAGREES),
     ..FormatInfo::new("safetensors", "safetensors")
 };
 

@@ -147,13 +147,12 @@ pub(in super::super) fn model_info(container: &Container) -> Result<ModelInfo, E
             info.entries.push((key.to_owned(), entry));
         }
     }
-    let config = hf::config_of(&container.attachments)?;
-    if !config.is_null() {
+    if description.has_config {
         if dialect.is_none() {
-            fill_from_config(&config, &mut info);
+            fill_from_config(&description, &mut info);
         }
         if dialect.is_none_or(|d| d.contains_key("config_facts")) {
-            for (key, value) in config_facts(&config) {
+            for (key, value) in config_facts(&description) {
                 let is_new = !info.entries.iter().any(|(k, _)| *k == key);
                 if let Some(entry) = entry_of(&value).filter(|_| is_new) {
                     info.entries.push((key, entry));

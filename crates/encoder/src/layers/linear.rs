@@ -1,11 +1,11 @@
 //! A linear layer: a product with a matrix of the model, plus its bias.
 
-use super::tensors::not_finite;
 use crate::kernels::matrix::{self, Left, Packed};
 use crate::kernels::pairs::{self, Kind};
 use crate::kernels::walk::{Activation, Results, Start};
 use crate::kernels::{PANEL, bytes};
 use crate::settings::Precision;
+use crate::tensors::not_finite;
 use std::ops::Range;
 use std::sync::Mutex;
 use weighbridge_codec::parallel::*;

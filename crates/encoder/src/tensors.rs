@@ -1,39 +1,31 @@
-//! The tensors of a model by the names that BERT gives them.
+//! The tensors of a model, found by name and held against the shapes that are expected.
 
+use weighbridge_format::spec::{Architecture, ModelTensors};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 
-/// Models with a head on top have their encoder under a name of its own.
-const PREFIXES: [&str; 4] = ["", "bert.", "model.", "0.auto_model."];
-
-/// The tensors of a model, found by their names without a prefix.
-#[derive(Clone, Copy, Debug)]
+/// The tensors of a model, by the names that its architecture gives them.
+#[derive(Debug)]
 pub(crate) struct Tensors<'a> {
     container: &'a Container,
-    prefix: &'static str,
+    named: ModelTensors<'a>,
 }
 
 impl<'a> Tensors<'a> {
-    pub(crate) fn new(container: &'a Container) -> Tensors<'a> {
-        let word = "embeddings.word_embeddings.weight";
-        let has = |p: &&str| container.tensor(&format!("{p}{word}")).is_some();
-        Tensors { container, prefix: PREFIXES.into_iter().find(has).unwrap_or("") }
+    pub(crate) fn new(
+        architecture: &'static Architecture,
+        container: &'a Container,
+    ) -> Tensors<'a> {
+        Tensors { container, named: ModelTensors::new(architecture, container) }
     }
 
+    /// What stands in front of the names in the file.
     pub(crate) fn prefix(&self) -> &'static str {
-        self.prefix
+        self.named.prefix()
     }
 
     fn find(&self, name: &str) -> Option<&'a Tensor> {
-        let full = format!("{}{name}", self.prefix);
-        let container = self.container;
-        let found = container.tensor(&full).or_else(|| {
-            // As the first conversions from TensorFlow named them.
-            let old = full.replace("LayerNorm.weight", "LayerNorm.gamma");
-            let old = old.replace("LayerNorm.bias", "LayerNorm.beta");
-            container.tensor(&old)
-        });
-        found.filter(|t| t.has_data())
+        self.named.find(name).filter(|t| t.has_data())
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -84,7 +76,7 @@ impl<'a> Tensors<'a> {
 
 /// The error of weights that are NaN or infinite: rounding could lose them on the way, and vectors
 /// be wrong without a sign of it.
-pub(super) fn not_finite(name: &str) -> Error {
+pub(crate) fn not_finite(name: &str) -> Error {
     let what = format!("tensor {name} has values that are NaN or infinite");
     Error::refused(what, Advice::See(Listing::Statistics))
 }

@@ -1,6 +1,5 @@
 //! Self-attention: the vector of every token becomes a weighted mean over the tokens of its text.
 
-use super::config::Config;
 use crate::kernels::PANEL;
 use crate::kernels::lanes::softmax;
 use crate::kernels::matrix::{Left, Panels, multiply};
@@ -8,6 +7,21 @@ use crate::kernels::walk::{Activation, MAX_TILE_ROWS, Results, Start};
 use std::cell::RefCell;
 use std::ops::Range;
 use weighbridge_codec::simd::Level;
+
+/// How the values of a token's vector are divided among the heads of the attention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heads {
+    pub count: usize,
+    /// Values of a query, key or value in one head.
+    pub width: usize,
+}
+
+impl Heads {
+    /// Values of all heads together.
+    pub(crate) fn hidden(self) -> usize {
+        self.count * self.width
+    }
+}
 
 /// Memory for the attention of one head in one text.
 #[derive(Debug, Default)]
@@ -27,9 +41,9 @@ const QUERY_ROWS: usize = 8 * MAX_TILE_ROWS;
 
 /// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
 /// value (and a panel's width behind the last row); `out` has a row for each token.
-fn attend_text(config: &Config, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
+fn attend_text(all: Heads, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
     let level = Level::best();
-    let (hidden, head) = (config.hidden, config.head_width());
+    let (hidden, head) = (all.hidden(), all.width);
     let width = tokens.next_multiple_of(PANEL);
     #[allow(clippy::cast_precision_loss)]
     let scale = 1.0 / (head as f32).sqrt();
@@ -96,17 +110,17 @@ fn pack_keys(keys: &[f32], key_stride: usize, head: usize, tokens: usize, panels
 }
 
 /// The attention of some heads in texts that lie one behind the other.
-pub(super) fn attend(
-    config: &Config,
+pub(crate) fn attend(
+    all: Heads,
     qkv: &[f32],
     texts: &[Range<usize>],
     heads: Range<usize>,
     out: &mut [f32],
 ) {
-    let hidden = config.hidden;
+    let hidden = all.hidden();
     for text in texts {
         let qkv = &qkv[text.start * 3 * hidden..];
         let out = &mut out[text.start * hidden..text.end * hidden];
-        attend_text(config, qkv, text.len(), heads.clone(), out);
+        attend_text(all, qkv, text.len(), heads.clone(), out);
     }
 }

@@ -1,0 +1,107 @@
+//! The architectures that texts can be taken through, and the one table of them.
+//!
+//! An architecture is a [`Model`] made of the parts in `layers`, and a line in [`ARCHITECTURES`].
+//! What its tensors are called and which shapes they have is said by the description of a model in
+//! `weighbridge_format::spec`.
+
+mod bert;
+mod config;
+
+use crate::layers::Scratch;
+use crate::settings::Precision;
+use crate::team::Member;
+use crate::tensors::Tensors;
+use std::fmt::Debug;
+use std::ops::Range;
+use weighbridge_format::spec::{self, ModelSpec};
+use weighbridge_format::{Container, Error};
+
+/// Every architecture. One more is a file and a line here.
+static ARCHITECTURES: [Architecture; 1] =
+    [Architecture { described: &spec::BERT, load: bert::load }];
+
+/// An architecture whose models can be run.
+#[derive(Debug)]
+pub(crate) struct Architecture {
+    /// What it is called, and what its tensors are.
+    described: &'static spec::Architecture,
+    load: fn(&ModelSpec, &Container, &Tensors, Precision) -> Result<Box<dyn Model>, Error>,
+}
+
+impl Architecture {
+    /// The architecture of a model that is described. Where nothing says which it is, the first is
+    /// as good as any: the tensors that it lacks are named.
+    pub(crate) fn of(model: &ModelSpec) -> Option<&'static Architecture> {
+        let Some(fact) = &model.architecture else { return ARCHITECTURES.first() };
+        ARCHITECTURES.iter().find(|a| a.described.model_types.contains(&fact.value.as_str()))
+    }
+
+    /// What `model_type` in config.json says of models that can be run.
+    pub(crate) fn model_types() -> impl Iterator<Item = &'static str> {
+        ARCHITECTURES.iter().flat_map(|a| a.described.model_types).copied()
+    }
+
+    /// Loads the weights of a model.
+    ///
+    /// # Errors
+    /// If some are missing, have other shapes, or are NaN or infinite.
+    pub(crate) fn load(
+        &self,
+        model: &ModelSpec,
+        container: &Container,
+        precision: Precision,
+    ) -> Result<Box<dyn Model>, Error> {
+        (self.load)(model, container, &Tensors::new(self.described, container), precision)
+    }
+}
+
+/// A model that is ready to run: weights, and how tokens go through them.
+pub(crate) trait Model: Debug + Send + Sync {
+    fn sizes(&self) -> Sizes;
+
+    /// How many threads can share the work of one batch.
+    fn most_members(&self) -> usize;
+
+    /// The names of the weights of each product, in the order in which products are computed.
+    fn products(&self) -> Vec<Vec<String>>;
+
+    /// Fills `hidden` of the scratch with the vectors that tokens have before the first layer.
+    ///
+    /// # Errors
+    /// If the weights can't be read.
+    fn embed(&self, batch: Batch, scratch: &mut Scratch) -> Result<(), Error>;
+
+    /// Takes the vectors in `hidden` of the scratch through all layers. Every member of a team
+    /// does, with a scratch of its own.
+    fn run(
+        &self,
+        batch: Batch,
+        member: &mut Member,
+        scratch: &mut Scratch,
+        observer: Option<Observer>,
+    );
+}
+
+/// Sizes of a model that matter to whoever runs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// Values of a token's vector.
+    pub hidden: usize,
+    /// The most tokens of a text.
+    pub positions: usize,
+    /// Tokens that have a vector.
+    pub vocabulary: usize,
+}
+
+/// Texts that go through a model together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch<'a> {
+    /// The tokens of all texts, one text behind the other.
+    pub ids: &'a [u32],
+    /// Where each text is.
+    pub texts: &'a [Range<usize>],
+}
+
+/// Is called with the index of a product, in the order of [`Model::products`], and the rows that are
+/// about to be its input.
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);

@@ -1,0 +1,55 @@
+//! The parts that models are made of: linear layers, attention, normalization.
+
+pub(crate) mod attention;
+pub(crate) mod linear;
+
+pub(crate) use attention::{Heads, attend};
+pub(crate) use linear::{Linear, Output};
+
+use crate::kernels::lanes::layer_norm;
+use crate::tensors::Tensors;
+use linear::RoundedRows;
+use weighbridge_codec::simd::Level;
+use weighbridge_format::Error;
+
+/// Memory of one thread that is used again for every batch.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// A vector for each token.
+    pub hidden: Vec<f32>,
+    pub qkv: Vec<f32>,
+    pub attention: Vec<f32>,
+    pub intermediate: Vec<f32>,
+    pub rounded: RoundedRows,
+    pub raw: Vec<u8>,
+}
+
+/// A layer normalization.
+#[derive(Debug)]
+pub(crate) struct Norm {
+    gains: Vec<f32>,
+    shifts: Vec<f32>,
+    epsilon: f32,
+}
+
+impl Norm {
+    /// The normalization whose weight and bias have this name.
+    pub(crate) fn load(
+        tensors: &Tensors,
+        name: &str,
+        width: usize,
+        epsilon: f32,
+    ) -> Result<Norm, Error> {
+        Ok(Norm {
+            gains: tensors.vector(&format!("{name}.weight"), width)?,
+            shifts: tensors.vector(&format!("{name}.bias"), width)?,
+            epsilon,
+        })
+    }
+
+    pub(crate) fn apply(&self, rows: &mut [f32]) {
+        for row in rows.chunks_exact_mut(self.gains.len()) {
+            layer_norm(Level::best(), row, &self.gains, &self.shifts, self.epsilon);
+        }
+    }
+}

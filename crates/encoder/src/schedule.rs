@@ -1,0 +1,326 @@
+//! Who computes what: the texts of all calls wait in one queue, and as many threads as the encoder
+//! may use take them from there, a batch at a time.
+//!
+//! A caller computes while a thread is free: its own texts and, in the same batch, those of others.
+//! So many callers with a text each are as fast as one with many texts. If none is free it sleeps
+//! until its texts are done or it is its turn. Threads of the pool join where there is more to do
+//! than callers are awake. Calls take turns, so that a short one need not wait for a long one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use weighbridge_format::Error;
+
+/// Tokens that go through the model together: enough that reading the weights costs little, and few
+/// enough that what is between the products stays in the caches.
+const BATCH_TOKENS: usize = 128;
+
+/// With fewer tokens a thread than this, threads divide up the columns of each product instead of
+/// the texts.
+const FEW_TOKENS: usize = 24;
+
+/// The queue, and the threads that are free.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    threads: usize,
+    /// How many of them can share the work of one batch.
+    most_members: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Threads that may begin to compute.
+    free: usize,
+    /// Threads of the pool that were called and have not come yet.
+    called: usize,
+    /// Calls with texts that nobody has taken yet.
+    waiting: VecDeque<Waiting>,
+    /// Tokens of these texts.
+    tokens: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    call: Arc<Call>,
+    /// The first text that nobody has taken.
+    next: usize,
+}
+
+/// Texts of one caller, and what became of them.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// The tokens of all texts, one text behind the other.
+    pub ids: Vec<u32>,
+    /// Where each text is.
+    pub texts: Vec<Range<usize>>,
+    progress: Mutex<Progress>,
+    /// For the caller, who waits with the schedule's state.
+    wake: Condvar,
+}
+
+#[derive(Debug)]
+struct Progress {
+    /// Texts that have no vector yet.
+    left: usize,
+    vectors: Vec<f32>,
+    failed: Option<Failure>,
+    /// The caller sleeps.
+    asleep: bool,
+}
+
+#[derive(Debug)]
+enum Failure {
+    Error(Error),
+    /// Whoever computed it has panicked.
+    Panic,
+}
+
+/// Some texts of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub call: Arc<Call>,
+    pub texts: Range<usize>,
+}
+
+/// A batch that a thread has taken.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub parts: Vec<Part>,
+    /// How many threads compute it.
+    pub threads: usize,
+}
+
+/// A lock stays usable when a thread that had it has panicked: what it guards is whole at any time.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Call {
+    /// Texts whose vectors have so many values.
+    pub(crate) fn new(ids: Vec<u32>, texts: Vec<Range<usize>>, dimensions: usize) -> Arc<Call> {
+        let vectors = vec![0.0; texts.len() * dimensions];
+        let progress = Progress { left: texts.len(), vectors, failed: None, asleep: false };
+        Arc::new(Call { ids, texts, progress: Mutex::new(progress), wake: Condvar::new() })
+    }
+
+    fn is_done(&self) -> bool {
+        lock(&self.progress).left == 0
+    }
+
+    /// The vectors, one behind the other, once all are done.
+    pub(crate) fn result(&self) -> Result<Vec<f32>, Error> {
+        let mut progress = lock(&self.progress);
+        match progress.failed.take() {
+            None => Ok(std::mem::take(&mut progress.vectors)),
+            Some(Failure::Error(error)) => Err(error),
+            Some(Failure::Panic) => panic!("another thread that computed these texts has panicked"),
+        }
+    }
+}
+
+impl Part {
+    /// Where the call's results are, while they are written.
+    pub(crate) fn write(&self, write: impl FnOnce(&mut [f32])) {
+        let mut progress = lock(&self.call.progress);
+        let dimensions = progress.vectors.len() / self.call.texts.len().max(1);
+        write(&mut progress.vectors[self.texts.start * dimensions..self.texts.end * dimensions]);
+    }
+}
+
+impl Schedule {
+    /// For so many threads, of which some can share the work of one batch.
+    pub(crate) fn new(threads: usize, most_members: usize) -> Schedule {
+        let state = State { free: threads, called: 0, waiting: VecDeque::new(), tokens: 0 };
+        Schedule { threads, most_members, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Gets all texts of a call computed. `compute` computes a batch; `call_helper` asks a thread of
+    /// the pool to [`Schedule::help`].
+    pub(crate) fn run(
+        &self,
+        call: &Arc<Call>,
+        compute: impl Fn(&mut Turn) -> Result<(), Error>,
+        call_helper: impl Fn(),
+    ) {
+        if call.texts.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        state.tokens += call.ids.len();
+        state.waiting.push_back(Waiting { call: call.clone(), next: 0 });
+        while !call.is_done() {
+            state = match self.next_turn(&mut state) {
+                Some(turn) => {
+                    state.wake(&call_helper);
+                    drop(state);
+                    self.carry_out(turn, &compute)
+                }
+                None => {
+                    lock(&call.progress).asleep = true;
+                    let state = call.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    lock(&call.progress).asleep = false;
+                    state
+                }
+            };
+        }
+        state.wake(&call_helper);
+    }
+
+    /// What a thread of the pool does that was called: batches until none is left.
+    pub(crate) fn help(
+        &self,
+        compute: impl Fn(&mut Turn) -> Result<(), Error>,
+        call_helper: impl Fn(),
+    ) {
+        let mut state = self.lock();
+        state.called -= 1;
+        while let Some(turn) = self.next_turn(&mut state) {
+            state.wake(&call_helper);
+            drop(state);
+            state = self.carry_out(turn, &compute);
+        }
+    }
+
+    /// Threads that are free and can share the work of a batch that is not in the queue.
+    pub(crate) fn take_free(&self) -> usize {
+        let mut state = self.lock();
+        let taken = state.free.min(self.most_members);
+        state.free -= taken;
+        taken
+    }
+
+    /// Gives back threads that were taken and are not needed.
+    pub(crate) fn give_back(&self, threads: usize) {
+        self.lock().free += threads;
+    }
+
+    /// The next batch, if a thread is free: texts of the call that has waited longest, and of the
+    /// others while there is room. Too few texts for all threads are given several of them.
+    fn next_turn(&self, state: &mut State) -> Option<Turn> {
+        if state.free == 0 || state.waiting.is_empty() {
+            return None;
+        }
+        let share = state.tokens.div_ceil(self.threads);
+        let room = if share < FEW_TOKENS { BATCH_TOKENS } else { share.min(BATCH_TOKENS) };
+        let mut turn = Turn { parts: Vec::new(), threads: 1 };
+        let mut taken = 0;
+        while let Some(Waiting { call, next }) = state.waiting.front_mut() {
+            let first = *next;
+            while let Some(text) = call.texts.get(*next) {
+                if taken > 0 && taken + text.len() > room {
+                    break;
+                }
+                taken += text.len();
+                *next += 1;
+            }
+            if *next > first {
+                turn.parts.push(Part { call: call.clone(), texts: first..*next });
+            }
+            // Others are served before this call has its next turn.
+            let is_full = *next < call.texts.len();
+            if let Some(waiting) = state.waiting.pop_front().filter(|_| is_full) {
+                state.waiting.push_back(waiting);
+                break;
+            }
+        }
+        state.tokens -= taken;
+        if state.waiting.is_empty() {
+            turn.threads = state.free.min(self.most_members).max(1);
+        }
+        state.free -= turn.threads;
+        Some(turn)
+    }
+
+    /// Computes a batch, and tells those whose texts are done.
+    fn carry_out(
+        &self,
+        turn: Turn,
+        compute: impl Fn(&mut Turn) -> Result<(), Error>,
+    ) -> MutexGuard<'_, State> {
+        let failures = turn.parts.iter().map(|_| Some(Failure::Panic)).collect();
+        let mut running = Running { schedule: self, turn, failures };
+        let Running { turn, failures, .. } = &mut running;
+        match (compute(turn), failures.as_mut_slice()) {
+            (Ok(()), all) => all.fill_with(|| None),
+            (Err(error), [one]) => *one = Some(Failure::Error(error)),
+            // Each call gets an error of its own, and those that don't deserve one get none.
+            (Err(_), several) => {
+                for (part, failure) in turn.parts.iter().zip(several) {
+                    let mut alone = Turn { parts: vec![part.clone()], threads: 1 };
+                    *failure = compute(&mut alone).err().map(Failure::Error);
+                }
+            }
+        }
+        drop(running);
+        self.lock()
+    }
+}
+
+/// A batch that is being computed. In the end, even if computing panics, its threads are free again
+/// and its callers are told.
+struct Running<'a> {
+    schedule: &'a Schedule,
+    turn: Turn,
+    /// What went wrong with each part.
+    failures: Vec<Option<Failure>>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // Callers look at their progress with the state locked, so that none sleeps through this.
+        let mut state = self.schedule.lock();
+        state.free += self.turn.threads;
+        for (part, failure) in self.turn.parts.iter().zip(&mut self.failures) {
+            let mut progress = lock(&part.call.progress);
+            progress.left -= part.texts.len();
+            progress.failed = failure.take().or(progress.failed.take());
+            if progress.left == 0 {
+                part.call.wake.notify_one();
+            }
+        }
+    }
+}
+
+impl State {
+    /// Sees to it that threads which are free find the work that is there: callers who wait for it
+    /// come first, then threads of the pool.
+    fn wake(&mut self, call_helper: &impl Fn()) {
+        let mut idle = if self.waiting.is_empty() { 0 } else { self.free };
+        for Waiting { call, .. } in &self.waiting {
+            if idle == 0 {
+                return;
+            }
+            let mut progress = lock(&call.progress);
+            if std::mem::take(&mut progress.asleep) {
+                call.wake.notify_one();
+                idle -= 1;
+            }
+        }
+        while self.called < idle {
+            self.called += 1;
+            call_helper();
+        }
+    }
+}
+
+/// Texts in batches, one batch behind the other, whoever computes them.
+pub(crate) fn batches(texts: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut batches = Vec::new();
+    let (mut first, mut sum) = (0, 0);
+    for (i, text) in texts.iter().enumerate() {
+        if sum > 0 && sum + text.len() > BATCH_TOKENS {
+            batches.push(first..i);
+            (first, sum) = (i, 0);
+        }
+        sum += text.len();
+    }
+    if first < texts.len() {
+        batches.push(first..texts.len());
+    }
+    batches
+}

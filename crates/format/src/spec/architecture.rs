@@ -1,0 +1,169 @@
+//! What is known of an architecture: how to recognise it, and which tensors it needs.
+
+mod bert;
+
+pub use bert::BERT;
+
+use crate::model::{Container, Tensor};
+use std::collections::HashMap;
+
+/// Every architecture whose tensors are known. One more is a file and a line here.
+pub fn architectures() -> &'static [&'static Architecture] {
+    static ALL: [&Architecture; 1] = [&BERT];
+    &ALL
+}
+
+/// An architecture, and the names of its tensors.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Architecture {
+    /// Its name for people: `BERT`.
+    pub name: &'static str,
+    /// What `model_type` in config.json says of models of this kind.
+    pub model_types: &'static [&'static str],
+    /// How the class in config.json begins, in files that are too old for a `model_type`.
+    pub class_prefix: &'static str,
+    /// What may stand in front of the names of its tensors.
+    pub prefixes: &'static [&'static str],
+    /// The table of the tokens' vectors, which every such model has.
+    pub word_embeddings: &'static str,
+    /// How names of a layer's tensors begin, before the layer's number.
+    pub layers: &'static str,
+    /// Sizes from the shapes of tensors.
+    sizes: fn(&ModelTensors) -> TensorSizes,
+    /// The tensors of a model of these sizes.
+    tensors: fn(&TensorSizes) -> Vec<TensorSpec>,
+    /// The number of attention heads that models with so many values have.
+    usual_heads: fn(u64) -> Option<u64>,
+    /// Other names of a tensor.
+    old_name: fn(&str) -> Option<String>,
+}
+
+/// A tensor that a model has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// Its name, without a prefix.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Whether the model can't be used without it.
+    pub required: bool,
+}
+
+/// The sizes of a model as its tensors show them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TensorSizes {
+    /// Tokens that have a vector.
+    pub vocabulary: Option<u64>,
+    /// Values of a token's vector.
+    pub hidden: Option<u64>,
+    /// Positions that have a vector.
+    pub positions: Option<u64>,
+    /// Kinds of texts that have a vector.
+    pub token_types: Option<u64>,
+    /// Layers, counted by the largest number.
+    pub layers: Option<u64>,
+    /// Values inside the feed-forward network.
+    pub intermediate: Option<u64>,
+}
+
+impl TensorSizes {
+    /// The sizes that a container's tensors show, of whichever architecture they are.
+    pub fn of(container: &Container) -> TensorSizes {
+        let shown = architectures().iter().find(|a| a.prefix_in(container).is_some());
+        shown.map(|a| a.sizes(container)).unwrap_or_default()
+    }
+}
+
+impl Architecture {
+    /// The prefix of the names of a container's tensors, if it has this architecture's.
+    pub fn prefix_in(&self, container: &Container) -> Option<&'static str> {
+        let has = |p: &&str| container.tensor(&format!("{p}{}", self.word_embeddings)).is_some();
+        self.prefixes.iter().copied().find(has)
+    }
+
+    /// Whether a container has a table of tokens and a layer as this architecture names them.
+    pub fn is_in(&self, container: &Container) -> bool {
+        self.prefix_in(container).is_some_and(|prefix| {
+            let layer = format!("{prefix}{}", self.layers);
+            container.tensors.iter().any(|t| t.name.starts_with(&layer))
+        })
+    }
+
+    /// The sizes that a container's tensors show.
+    pub fn sizes(&'static self, container: &Container) -> TensorSizes {
+        (self.sizes)(&ModelTensors::new(self, container))
+    }
+
+    /// The tensors of a model of these sizes; those of sizes that are not known are left out.
+    pub fn tensors(&self, sizes: &TensorSizes) -> Vec<TensorSpec> {
+        (self.tensors)(sizes)
+    }
+
+    /// The tensors of the model in a container, each with the one that is there.
+    pub fn tensors_in<'a>(
+        &'static self,
+        container: &'a Container,
+    ) -> impl Iterator<Item = (TensorSpec, Option<&'a Tensor>)> {
+        let named = ModelTensors::new(self, container);
+        let mut sizes = (self.sizes)(&named);
+        // A layer with a number beyond that of all tensors makes no layers before it.
+        sizes.layers = sizes.layers.map(|n| n.min(container.tensors.len() as u64));
+        self.tensors(&sizes).into_iter().map(move |tensor| {
+            let found = named.find(&tensor.name).filter(|t| t.has_data());
+            (tensor, found)
+        })
+    }
+
+    /// The number of attention heads that models with so many values usually have.
+    pub fn usual_heads(&self, hidden: u64) -> Option<u64> {
+        (self.usual_heads)(hidden)
+    }
+
+    /// Another name under which old files have a tensor.
+    pub fn old_name(&self, name: &str) -> Option<String> {
+        (self.old_name)(name)
+    }
+}
+
+/// The tensors of a container by the names that an architecture gives them, without a prefix.
+#[derive(Debug)]
+pub struct ModelTensors<'a> {
+    architecture: &'static Architecture,
+    prefix: &'static str,
+    tensors: HashMap<&'a str, &'a Tensor>,
+}
+
+impl<'a> ModelTensors<'a> {
+    /// Those of a container, if its model is of this architecture.
+    pub fn new(architecture: &'static Architecture, container: &'a Container) -> ModelTensors<'a> {
+        let prefix = architecture.prefix_in(container).unwrap_or("");
+        let named = |t: &'a Tensor| Some((t.name.strip_prefix(prefix)?, t));
+        let tensors = container.tensors.iter().filter_map(named).collect();
+        ModelTensors { architecture, prefix, tensors }
+    }
+
+    /// What stands in front of the names in the container.
+    pub fn prefix(&self) -> &'static str {
+        self.prefix
+    }
+
+    /// A tensor by its name, or by the name that old files have for it.
+    pub fn find(&self, name: &str) -> Option<&'a Tensor> {
+        let old = || self.tensors.get(self.architecture.old_name(name)?.as_str());
+        self.tensors.get(name).or_else(old).copied()
+    }
+
+    fn dimension(&self, name: &str, axis: usize) -> Option<u64> {
+        self.find(name)?.shape.get(axis).copied()
+    }
+
+    /// The layers, counted by the largest number.
+    fn layers(&self) -> Option<u64> {
+        let number = |name: &str| {
+            name.strip_prefix(self.architecture.layers)?.split('.').next()?.parse::<u64>().ok()
+        };
+        self.tensors.keys().filter_map(|name| number(name)).max()?.checked_add(1)
+    }
+}

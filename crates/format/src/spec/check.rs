@@ -1,0 +1,222 @@
+//! Holding a model against its description.
+
+use super::{Architecture, Fact, ModelSpec, SaidBy, TensorSizes, architectures};
+use crate::Error;
+use crate::model::{Container, SPECIAL_TOKENS};
+use crate::rules;
+use crate::wire::{Findings, Rule, Span, What};
+
+rules! {
+    UNREADABLE "MODEL-01" Warning "a file that describes the model can't be understood";
+    SENSELESS "MODEL-02" Error "a setting of the model makes no sense";
+    MISSING "MODEL-03" Error "a tensor that the model needs is missing";
+    SHAPE "MODEL-04" Error "a tensor has another shape than the model needs";
+    NOT_REAL "MODEL-05" Error "a tensor of weights holds whole numbers without a scale";
+    DISAGREES "MODEL-06" Error "what is said of the model and its content disagree";
+    SPECIAL "MODEL-07" Error "a special token is another token";
+    TWICE "MODEL-08" Error "a token is in the vocabulary twice";
+    OTHER_MODEL "MODEL-09" Error "the model is not the one that its name says";
+}
+
+/// The rules about models, which every format has that holds them.
+pub fn model_rules() -> &'static [Rule] {
+    RULES
+}
+
+/// Models whose sizes are published with their name.
+const PUBLISHED: [(&str, TensorSizes); 1] = [(
+    "all-MiniLM-L6-v2",
+    TensorSizes {
+        vocabulary: Some(30_522),
+        hidden: Some(384),
+        positions: Some(512),
+        token_types: Some(2),
+        layers: Some(6),
+        intermediate: Some(1536),
+    },
+)];
+
+/// Checks the model in a container against its description, if it holds one. Formats may have a
+/// number of their own for the rule that what is said and the content agree.
+///
+/// # Errors
+/// If files in the container can't be read.
+pub(crate) fn check(
+    container: &Container,
+    disagrees: Rule,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let spec = ModelSpec::of(container)?;
+    let check = Check { container, spec: &spec, disagrees };
+    if spec.architecture.is_some() {
+        check.settings(findings);
+        check.vocabulary(findings);
+    }
+    // A table of tokens is enough to hold numbers against; only what has layers too is a model. One
+    // that is said to be of another architecture is not held against this one's tensors.
+    let table = architectures().iter().copied().find(|a| a.prefix_in(container).is_some());
+    let table = table.filter(|_| spec.architecture.is_none());
+    if let Some(known) = spec.known_architecture().or(table) {
+        check.sizes(known, findings);
+        if known.is_in(container) {
+            check.tensors(known, findings);
+        }
+    }
+    Ok(())
+}
+
+struct Check<'a> {
+    container: &'a Container,
+    spec: &'a ModelSpec,
+    disagrees: Rule,
+}
+
+impl Check<'_> {
+    fn settings(&self, findings: &mut Findings) {
+        for wrong in &self.spec.misstatements {
+            // The format may have said it already, with a rule of its own.
+            if findings.list().iter().any(|f| f.field.contains(&wrong.field)) {
+                continue;
+            }
+            let finding = SENSELESS.at(self.span_of(&wrong.field)).field(&wrong.field);
+            findings.push(finding.expected(&wrong.expected).found(&wrong.found));
+        }
+        for wrong in &self.spec.unreadable {
+            if !findings.list().iter().any(|f| f.field.contains(&wrong.field)) {
+                let finding = UNREADABLE.at(0..0).field(&wrong.field);
+                findings.push(finding.expected(&wrong.expected).found(&wrong.found));
+            }
+        }
+        if let (Some(heads), Some(hidden)) = (&self.spec.heads, &self.spec.hidden)
+            && (heads.value == 0 || !hidden.value.is_multiple_of(heads.value))
+            && self.spec.known_architecture().is_some()
+        {
+            let finding = self.about(SENSELESS, &heads.said_by);
+            let expected = format!("a number of heads that divides {}", hidden.value);
+            findings.push(finding.expected(expected).found(heads.value));
+        }
+    }
+
+    fn sizes(&self, known: &'static Architecture, findings: &mut Findings) {
+        let shown = known.sizes(self.container);
+        let spec = self.spec;
+        for (said, shown) in [
+            (&spec.vocabulary, shown.vocabulary),
+            (&spec.layers, shown.layers),
+            (&spec.hidden, shown.hidden),
+            (&spec.intermediate, shown.intermediate),
+            (&spec.positions, shown.positions),
+        ] {
+            if let (Some(Fact { value, said_by }), Some(shown)) = (said, shown)
+                && *value != shown
+            {
+                let finding = self.about(self.disagrees, said_by);
+                findings.push(finding.expected(format!("{shown}, from the tensors")).found(value));
+            }
+        }
+        let tokens = self.container.vocabulary.as_ref().map(|v| v.len() as u64);
+        if let (Some(tokens), Some(rows)) = (tokens, shown.vocabulary)
+            && tokens != rows
+            && !(tokens < rows && is_padded(rows, tokens))
+        {
+            let finding = self.disagrees.at(0..0).field("vocabulary");
+            findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
+        }
+        let is_named = |(name, _): &&(&str, TensorSizes)| {
+            spec.name.as_deref().is_some_and(|n| n.rsplit('/').next() == Some(name))
+        };
+        if let Some((name, published)) = PUBLISHED.iter().find(is_named)
+            && *published != shown
+        {
+            let finding = OTHER_MODEL.at(0..0).field(format!("model {name}"));
+            findings.push(finding.expected(sizes_text(published)).found(sizes_text(&shown)));
+        }
+    }
+
+    fn tensors(&self, known: &'static Architecture, findings: &mut Findings) {
+        for (tensor, found) in known.tensors_in(self.container) {
+            let field = || format!("tensor {:?}", tensor.name);
+            let Some(found) = found else {
+                if tensor.required {
+                    findings.push(MISSING.at(0..0).field(field()));
+                }
+                continue;
+            };
+            let span = found.view().map_or(0..0, |view| view.span());
+            if found.shape != tensor.shape {
+                let finding = SHAPE.at(span.clone()).field(field());
+                let (expected, shape) = (&tensor.shape, &found.shape);
+                findings
+                    .push(finding.expected(format!("{expected:?}")).found(format!("{shape:?}")));
+            }
+            if !found.encoding.is_real() {
+                let finding = NOT_REAL.at(span).field(field());
+                findings.push(finding.expected("real numbers").found(found.encoding.name()));
+            }
+        }
+    }
+
+    fn vocabulary(&self, findings: &mut Findings) {
+        let Some(vocabulary) = &self.container.vocabulary else { return };
+        for (name, id) in &vocabulary.special {
+            let usual = SPECIAL_TOKENS.iter().find(|(n, _)| n == name).map(|(_, text)| *text);
+            let Some(place) = usual.and_then(|text| vocabulary.find(text)) else { continue };
+            if place as u64 != u64::from(*id) {
+                let token = vocabulary.token(*id as usize).unwrap_or_default().into_owned();
+                let finding = SPECIAL.at(vocabulary.span()).field(format!("special token {name}"));
+                let expected = format!("{place}, which is {:?}", usual.unwrap_or_default());
+                findings
+                    .push(finding.expected(expected).found(format!("{id}, which is {token:?}")));
+            }
+        }
+        if let Some((again, first)) = vocabulary.duplicate() {
+            let token = vocabulary.token(again).unwrap_or_default().into_owned();
+            let finding = TWICE.at(vocabulary.span()).field(format!("token {token:?}"));
+            findings.push(finding.found(format!("number {first}, and again number {again}")));
+        }
+    }
+
+    fn about(&self, rule: Rule, said_by: &SaidBy) -> crate::Finding {
+        let field = match said_by {
+            SaidBy::File(place) => match place.split_once(' ') {
+                Some((file, key)) => format!("{file} {key:?}"),
+                None => place.clone(),
+            },
+            SaidBy::Metadata(key) => format!("metadata {key:?}"),
+            SaidBy::Content => "the tensors".to_owned(),
+            SaidBy::Assumed => "what is usual".to_owned(),
+        };
+        let key = match said_by {
+            SaidBy::Metadata(key) => key.as_str(),
+            _ => "",
+        };
+        rule.at(self.span_of(key)).field(field)
+    }
+
+    /// Where an entry of the metadata stands.
+    fn span_of(&self, key: &str) -> Span {
+        let key = key.strip_prefix("metadata ").unwrap_or(key);
+        let place = self.container.metadata.iter().position(|(k, _)| k == key);
+        let entry = place.and_then(|i| self.container.regions.of(What::Metadata(i)).next());
+        entry.unwrap_or(0..0)
+    }
+}
+
+/// Whether a table of so many rows may be one of so many tokens with rows that nothing uses: some
+/// models are trained so, because processors like such numbers.
+fn is_padded(rows: u64, tokens: u64) -> bool {
+    rows.is_multiple_of(8) && rows - tokens < 128
+}
+
+fn sizes_text(sizes: &TensorSizes) -> String {
+    let n = |size: Option<u64>| size.map_or("?".to_owned(), |n| n.to_string());
+    format!(
+        "{} tokens, {} positions, {} kinds of texts, {} layers of {} and {}",
+        n(sizes.vocabulary),
+        n(sizes.positions),
+        n(sizes.token_types),
+        n(sizes.layers),
+        n(sizes.hidden),
+        n(sizes.intermediate)
+    )
+}

@@ -1,0 +1,166 @@
+//! What a model is: one typed description, whichever file said it.
+//!
+//! [`ModelSpec::of`] makes it of a container: from config.json and the files around it, from
+//! metadata, from the names and shapes of tensors, and where none of these says something, from
+//! what is usual. Every fact says which of these it was.
+
+mod architecture;
+mod check;
+mod display;
+mod facts;
+mod files;
+mod read;
+mod settings;
+mod values;
+
+pub use architecture::{Architecture, BERT, ModelTensors, TensorSizes, TensorSpec, architectures};
+pub(crate) use check::check;
+pub use check::model_rules;
+pub use facts::{Fact, Misstatement, SaidBy};
+pub use files::{Attached, ModelFiles};
+pub use values::{Activation, Module, Pooling, Positions, Prompt};
+
+use crate::Error;
+use crate::model::Container;
+use crate::wire::{Rule, Stop};
+use serde::Serialize;
+
+/// The rule that what is said of a model and its content agree, for formats without their own.
+pub(crate) const DISAGREES: Rule = check::DISAGREES;
+
+/// What is known of a model. Its JSON is described in docs/json.md.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ModelSpec {
+    /// Its name.
+    pub name: Option<String>,
+    /// The architecture, as `model_type` in config.json names it: `bert`.
+    pub architecture: Option<Fact<String>>,
+    /// The class that config.json names: `BertModel`.
+    pub class: Option<String>,
+    /// Layers.
+    pub layers: Option<Fact<u64>>,
+    /// Values of a token's vector between the layers.
+    pub hidden: Option<Fact<u64>>,
+    /// Heads of the attention.
+    pub heads: Option<Fact<u64>>,
+    /// Heads of keys and values, where they are fewer.
+    pub key_value_heads: Option<Fact<u64>>,
+    /// Values of a token's vector inside the feed-forward network.
+    pub intermediate: Option<Fact<u64>>,
+    /// Tokens that have a vector.
+    pub vocabulary: Option<Fact<u64>>,
+    /// Positions that a text may have.
+    pub positions: Option<Fact<u64>>,
+    /// Values of a text's vector.
+    pub dimensions: Option<Fact<u64>>,
+    /// The activation of the feed-forward network.
+    pub activation: Fact<Activation>,
+    /// What layer normalization adds to the variance.
+    pub epsilon: Fact<f64>,
+    /// How the model knows where in a text a token stands.
+    pub position_scheme: Fact<Positions>,
+    /// The base of the angles of rotary positions.
+    pub rope_theta: Option<Fact<f64>>,
+    /// How the vectors of a text's tokens become one; several are put one behind the other.
+    pub pooling: Fact<Vec<Pooling>>,
+    /// Whether the tokens of a prompt are pooled too.
+    pub pools_prompt: Fact<bool>,
+    /// Whether vectors are scaled to length 1.
+    pub normalize: Fact<bool>,
+    /// The most tokens of a text, special tokens included.
+    pub max_tokens: Option<Fact<u64>>,
+    /// What stands in front of texts of some kind.
+    pub prompts: Vec<Prompt>,
+    /// The name of the prompt that is used unless another is asked for.
+    pub default_prompt: Option<String>,
+    /// Numbers of first values that make a vector by themselves.
+    pub matryoshka: Vec<u64>,
+    /// What texts go through, as modules.json lists it.
+    pub modules: Vec<Module>,
+    /// How texts become tokens.
+    pub tokenizer: Option<TokenizerFacts>,
+    /// Settings that say nothing that makes sense.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub misstatements: Vec<Misstatement>,
+    /// Files that are not what they should be, so that they say nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Misstatement>,
+}
+
+/// What is usual, as nothing is known yet.
+impl Default for ModelSpec {
+    fn default() -> ModelSpec {
+        ModelSpec {
+            name: None,
+            architecture: None,
+            class: None,
+            layers: None,
+            hidden: None,
+            heads: None,
+            key_value_heads: None,
+            intermediate: None,
+            vocabulary: None,
+            positions: None,
+            dimensions: None,
+            activation: Fact::default(),
+            epsilon: Fact::assumed(1e-12),
+            position_scheme: Fact::default(),
+            rope_theta: None,
+            pooling: Fact::assumed(vec![Pooling::Mean]),
+            pools_prompt: Fact::assumed(true),
+            normalize: Fact::assumed(true),
+            max_tokens: None,
+            prompts: Vec::new(),
+            default_prompt: None,
+            matryoshka: Vec::new(),
+            modules: Vec::new(),
+            tokenizer: None,
+            misstatements: Vec::new(),
+            unreadable: Vec::new(),
+        }
+    }
+}
+
+/// What is known of a model's tokenizer.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct TokenizerFacts {
+    /// Its kind: `WordPiece`.
+    pub kind: Fact<String>,
+    /// Whether texts become lower case.
+    pub lower_case: Option<Fact<bool>>,
+    /// Whether accents are taken off.
+    pub strip_accents: Option<Fact<bool>>,
+    /// Whether Chinese characters are words of their own.
+    pub split_chinese: Option<Fact<bool>>,
+    /// How many tokens it knows.
+    pub tokens: Option<u64>,
+    /// Special tokens by name.
+    pub special: Vec<(String, u32)>,
+}
+
+impl ModelSpec {
+    /// The description of the model that a container holds. If it holds none, no architecture is
+    /// named: no file says one, and none has such tensors.
+    ///
+    /// # Errors
+    /// If the files in it can't be read. What can't be understood says nothing.
+    pub fn of(container: &Container) -> Result<ModelSpec, Error> {
+        read::describe(container)
+    }
+
+    /// The description in the files of a model.
+    ///
+    /// # Errors
+    /// If they can't be read or are not what they should be.
+    pub fn from_files(files: &dyn ModelFiles) -> Result<ModelSpec, Stop> {
+        read::from_files(files)
+    }
+
+    /// The architecture with what is known of it here.
+    pub fn known_architecture(&self) -> Option<&'static Architecture> {
+        let id = self.architecture.as_ref()?;
+        architectures().iter().copied().find(|a| a.model_types.contains(&id.value.as_str()))
+    }
+}

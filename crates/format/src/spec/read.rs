@@ -1,0 +1,431 @@
+//! Files, metadata and tensors to a description.
+
+use super::architecture::{Architecture, architectures};
+use super::files::{Attached, ModelFiles};
+use super::{
+    Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Positions, Prompt, SaidBy,
+    TokenizerFacts,
+};
+use crate::Error;
+use crate::model::Container;
+use crate::wire::Stop;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+const CONFIG: &str = "config.json";
+const TOKENIZER: &str = "tokenizer.json";
+const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const LIMITS: &str = "sentence_bert_config.json";
+const SENTENCE: &str = "config_sentence_transformers.json";
+const MODULES: &str = "modules.json";
+/// Where the pooling's settings are, unless modules.json names another folder.
+const POOLING: &str = "1_Pooling";
+
+/// A JSON file with its name.
+struct File {
+    name: String,
+    json: Json,
+}
+
+/// Reads values out of files, and notes those that make no sense.
+struct Reader<'a> {
+    misstatements: &'a mut Vec<Misstatement>,
+}
+
+impl Reader<'_> {
+    /// The first of some keys that a file has.
+    fn value<'f>(file: &'f File, keys: &[&str]) -> Option<(&'f Json, String)> {
+        let found = keys.iter().find_map(|key| {
+            let value = file.json.get(key).filter(|v| !v.is_null())?;
+            Some((value, *key))
+        });
+        found.map(|(value, key)| (value, format!("{} {key}", file.name)))
+    }
+
+    fn read<T>(
+        &mut self,
+        file: &File,
+        keys: &[&str],
+        expected: &str,
+        parse: impl Fn(&Json) -> Option<T>,
+    ) -> Option<Fact<T>> {
+        let (value, place) = Self::value(file, keys)?;
+        match parse(value) {
+            Some(value) => Some(Fact { value, said_by: SaidBy::File(place) }),
+            None => {
+                let (expected, found) = (expected.to_owned(), value.to_string());
+                self.misstatements.push(Misstatement { field: place, expected, found });
+                None
+            }
+        }
+    }
+
+    fn number(&mut self, file: &File, keys: &[&str]) -> Option<Fact<u64>> {
+        self.read(file, keys, "a whole number", |v| match v {
+            Json::String(text) => text.parse().ok(),
+            v => v.as_u64(),
+        })
+    }
+
+    fn real(&mut self, file: &File, keys: &[&str]) -> Option<Fact<f64>> {
+        self.read(file, keys, "a number", |v| match v {
+            Json::String(text) => text.parse().ok(),
+            v => v.as_f64(),
+        })
+    }
+
+    fn text(&mut self, file: &File, keys: &[&str]) -> Option<Fact<String>> {
+        self.read(file, keys, "a text", |v| v.as_str().map(str::to_owned))
+    }
+
+    fn flag(&mut self, file: &File, keys: &[&str]) -> Option<Fact<bool>> {
+        self.read(file, keys, "true or false", Json::as_bool)
+    }
+}
+
+/// All that a container says of a model.
+pub(super) fn describe(container: &Container) -> Result<ModelSpec, Error> {
+    let mut spec = match from_files(&Attached(&container.attachments)) {
+        Ok(spec) => spec,
+        Err(Stop::Failed(error)) => return Err(error),
+        Err(Stop::Broken(finding)) => ModelSpec {
+            unreadable: vec![Misstatement::unreadable(&finding)],
+            ..ModelSpec::default()
+        },
+    };
+    add_metadata(&mut spec, container);
+    add_tensors(&mut spec, container);
+    Ok(spec)
+}
+
+/// What the files of a model say.
+pub(super) fn from_files(files: &dyn ModelFiles) -> Result<ModelSpec, Stop> {
+    let open = |name: &str| Ok::<_, Stop>(File { name: name.to_owned(), json: files.json(name)? });
+    let mut spec = ModelSpec::default();
+    let mut misstatements = Vec::new();
+    let mut r = Reader { misstatements: &mut misstatements };
+    let config = open(CONFIG)?;
+    read_config(&mut spec, &config, &mut r);
+    let modules = open(MODULES)?;
+    spec.modules = modules.json.as_array().into_iter().flatten().map(module).collect();
+    let pooling = spec.modules.iter().find(|m| m.kind == "Pooling");
+    let pooling = open(&format!("{}/config.json", pooling.map_or(POOLING, |m| &m.path)))?;
+    read_pooling(&mut spec, &pooling, &modules, &mut r);
+    let tokenizer = open(TOKENIZER_CONFIG)?;
+    spec.max_tokens = r.number(&open(LIMITS)?, &["max_seq_length"]).or_else(|| {
+        // Where nobody limits it, transformers writes a number that is none: 1e30.
+        let limit = tokenizer.json.get("model_max_length")?.as_u64()?;
+        let said_by = SaidBy::File(format!("{TOKENIZER_CONFIG} model_max_length"));
+        Some(Fact { value: limit, said_by })
+    });
+    read_prompts(&mut spec, &open(SENTENCE)?, &mut r);
+    spec.matryoshka = [&config, &open(SENTENCE)?]
+        .into_iter()
+        .find_map(|file| Reader::value(file, &["matryoshka_dimensions", "matryoshka_dims"]))
+        .map(|(list, _)| list.as_array().into_iter().flatten().filter_map(Json::as_u64).collect())
+        .unwrap_or_default();
+    spec.tokenizer = read_tokenizer(files, &tokenizer, &mut r)?;
+    spec.misstatements = misstatements;
+    Ok(spec)
+}
+
+/// config.json, in the words of the several families that have one.
+fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
+    spec.class = config.json["architectures"][0].as_str().map(str::to_owned);
+    spec.architecture = r.text(config, &["model_type"]).or_else(|| {
+        // Configurations of the first years have no model_type.
+        let class = spec.class.as_deref()?;
+        let known = architectures().iter().find(|a| class.starts_with(a.class_prefix))?;
+        let said_by = SaidBy::File(format!("{CONFIG} architectures"));
+        Some(Fact { value: (*known.model_types.first()?).to_owned(), said_by })
+    });
+    spec.layers = r.number(config, &["num_hidden_layers", "n_layers", "n_layer"]);
+    spec.hidden = r.number(config, &["hidden_size", "dim", "n_embd"]);
+    spec.heads = r.number(config, &["num_attention_heads", "n_heads", "n_head"]);
+    spec.key_value_heads = r.number(config, &["num_key_value_heads"]);
+    spec.intermediate = r.number(config, &["intermediate_size", "hidden_dim", "n_inner"]);
+    spec.vocabulary = r.number(config, &["vocab_size"]);
+    spec.positions = r.number(config, &["max_position_embeddings", "n_positions"]);
+    let activations = ["hidden_act", "activation", "activation_function", "hidden_activation"];
+    if let Some(name) = r.text(config, &activations) {
+        spec.activation = Fact { value: Activation::from_name(&name.value), said_by: name.said_by };
+    }
+    let epsilons = ["layer_norm_eps", "layer_norm_epsilon", "norm_eps", "rms_norm_eps"];
+    if let Some(epsilon) = r.real(config, &epsilons) {
+        spec.epsilon = epsilon;
+    }
+    spec.rope_theta = r.real(config, &["rope_theta", "rotary_emb_base", "global_rope_theta"]);
+    let named = r.text(config, &["position_embedding_type"]);
+    let buckets = r.number(config, &["relative_attention_num_buckets"]);
+    spec.position_scheme = if let Some(named) = named {
+        Fact { value: Positions::from_name(&named.value), said_by: named.said_by }
+    } else if let Some(buckets) = buckets {
+        Fact { value: Positions::RelativeBuckets, said_by: buckets.said_by }
+    } else if let Some(theta) = &spec.rope_theta {
+        Fact { value: Positions::Rotary, said_by: theta.said_by.clone() }
+    } else {
+        Fact::default()
+    };
+}
+
+fn module(entry: &Json) -> Module {
+    let class = entry["type"].as_str().unwrap_or("?");
+    Module {
+        kind: class.rsplit('.').next().unwrap_or(class).to_owned(),
+        path: entry["path"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn read_pooling(spec: &mut ModelSpec, file: &File, modules: &File, r: &mut Reader) {
+    spec.dimensions = r.number(file, &["word_embedding_dimension", "embedding_dimension"]);
+    if let Some((modes, key)) = pooling_modes(&file.json) {
+        let said_by = SaidBy::File(format!("{} {key}", file.name));
+        spec.pooling = Fact { value: modes, said_by };
+    }
+    if let Some(include) = r.flag(file, &["include_prompt"]) {
+        spec.pools_prompt = include;
+    }
+    if modules.json.is_array() {
+        let value = spec.modules.iter().any(|m| m.kind.ends_with("Normalize"));
+        spec.normalize = Fact { value, said_by: SaidBy::File(MODULES.to_owned()) };
+    }
+}
+
+/// The new key `pooling_mode`, or the older flags of which one is true.
+fn pooling_modes(pooling: &Json) -> Option<(Vec<Pooling>, &'static str)> {
+    const MODE: &str = "pooling_mode";
+    match &pooling[MODE] {
+        Json::String(mode) => return Some((vec![Pooling::from_name(mode)], MODE)),
+        Json::Array(modes) => {
+            let names = modes.iter().filter_map(Json::as_str);
+            return Some((names.map(Pooling::from_name).collect(), MODE));
+        }
+        _ => {}
+    }
+    let known = [
+        ("pooling_mode_mean_tokens", Pooling::Mean),
+        ("pooling_mode_cls_token", Pooling::Cls),
+        ("pooling_mode_max_tokens", Pooling::Max),
+        ("pooling_mode_mean_sqrt_len_tokens", Pooling::MeanSqrtLen),
+        ("pooling_mode_weightedmean_tokens", Pooling::WeightedMean),
+        ("pooling_mode_lasttoken", Pooling::LastToken),
+    ];
+    // Flags of other modes keep their names, so that nobody takes them for one of these.
+    let flags = pooling.as_object()?.iter();
+    let on = flags.filter(|(flag, value)| flag.starts_with("pooling_mode_") && **value == true);
+    let mode = |flag: &String| match known.iter().find(|(k, _)| k == flag) {
+        Some((_, mode)) => mode.clone(),
+        None => Pooling::Other(flag.clone()),
+    };
+    Some((on.map(|(flag, _)| mode(flag)).collect(), "pooling_mode_*"))
+}
+
+fn read_prompts(spec: &mut ModelSpec, file: &File, r: &mut Reader) {
+    let prompts = file.json["prompts"].as_object().into_iter().flatten();
+    spec.prompts = prompts
+        .filter_map(|(name, text)| {
+            Some(Prompt { name: name.clone(), text: text.as_str()?.to_owned() })
+        })
+        .collect();
+    spec.default_prompt = r.text(file, &["default_prompt_name"]).map(|fact| fact.value);
+}
+
+/// What the metadata says. It counts where it says something else than the files: somebody set it.
+fn add_metadata(spec: &mut ModelSpec, container: &Container) {
+    let find = |key: &str| {
+        let (_, value) = container.metadata.iter().find(|(k, _)| k == key)?;
+        value.to_plain_text()
+    };
+    let mut misstatements = Vec::new();
+    let mut wrong = |key: &str, expected: &str, found: String| {
+        let field = format!("metadata {key}");
+        misstatements.push(Misstatement { field, expected: expected.to_owned(), found });
+    };
+    let by = |key: &str| SaidBy::Metadata(key.to_owned());
+    if let Some(name) = find("model_name") {
+        spec.name = Some(name);
+    }
+    if let Some(name) = find("arch").filter(|_| spec.architecture.is_none()) {
+        spec.architecture = Some(Fact { value: name, said_by: by("arch") });
+    }
+    for (key, slot) in [
+        ("embedding_dim", &mut spec.dimensions),
+        ("vocab_size", &mut spec.vocabulary),
+        ("num_layers", &mut spec.layers),
+        ("num_attention_heads", &mut spec.heads),
+        ("num_key_value_heads", &mut spec.key_value_heads),
+        ("hidden_size", &mut spec.hidden),
+        ("intermediate_size", &mut spec.intermediate),
+        ("max_position_emb", &mut spec.positions),
+        ("max_seq_length", &mut spec.max_tokens),
+    ] {
+        let Some(text) = find(key) else { continue };
+        match text.parse() {
+            Ok(value) if slot.as_ref().is_none_or(|fact| fact.value != value) => {
+                *slot = Some(Fact { value, said_by: by(key) });
+            }
+            Ok(_) => {}
+            Err(_) => wrong(key, "a whole number", text),
+        }
+    }
+    if let Some(text) = find("layer_norm_eps") {
+        match text.parse() {
+            Ok(value) if value == spec.epsilon.value && spec.epsilon.is_stated() => {}
+            Ok(value) => spec.epsilon = Fact { value, said_by: by("layer_norm_eps") },
+            Err(_) => wrong("layer_norm_eps", "a number", text),
+        }
+    }
+    if let Some(name) = find("hidden_act").map(|name| Activation::from_name(&name)) {
+        set(&mut spec.activation, name, "hidden_act");
+    }
+    if let Some(text) = find("pooling") {
+        let modes = text.split('+').filter(|name| *name != "none").map(Pooling::from_name);
+        set(&mut spec.pooling, modes.collect(), "pooling");
+    }
+    match find("normalize").as_deref().map(|text| (text, text.parse())) {
+        None => {}
+        Some((_, Ok(normalize))) => set(&mut spec.normalize, normalize, "normalize"),
+        Some((text, Err(_))) => wrong("normalize", "true or false", text.to_owned()),
+    }
+    if let Some(text) = find("prompts").filter(|_| spec.prompts.is_empty()) {
+        match serde_json::from_str::<serde_json::Map<String, Json>>(&text) {
+            Ok(map) => {
+                let prompt = |(name, text): (String, Json)| {
+                    Some(Prompt { name, text: text.as_str()?.to_owned() })
+                };
+                spec.prompts = map.into_iter().filter_map(prompt).collect();
+            }
+            Err(_) => wrong("prompts", "a JSON object of texts", text),
+        }
+    }
+    if let Some(name) = find("default_prompt_name").filter(|_| spec.default_prompt.is_none()) {
+        spec.default_prompt = Some(name);
+    }
+    if let Some(text) = find("matryoshka_dimensions").filter(|_| spec.matryoshka.is_empty()) {
+        match serde_json::from_str(&text) {
+            Ok(list) => spec.matryoshka = list,
+            Err(_) => wrong("matryoshka_dimensions", "a JSON list of numbers", text),
+        }
+    }
+    let mut flag = |key: &str, slot: &mut Option<Fact<bool>>| match find(key)
+        .as_deref()
+        .map(|text| (text, text.parse()))
+    {
+        Some((_, Ok(value))) if slot.as_ref().is_none_or(|fact| fact.value != value) => {
+            *slot = Some(Fact { value, said_by: by(key) });
+        }
+        Some((text, Err(_))) => wrong(key, "true or false", text.to_owned()),
+        _ => {}
+    };
+    let tokenizer = spec.tokenizer.get_or_insert_default();
+    flag("do_lower_case", &mut tokenizer.lower_case);
+    flag("strip_accents", &mut tokenizer.strip_accents);
+    flag("tokenize_chinese_chars", &mut tokenizer.split_chinese);
+    spec.misstatements.append(&mut misstatements);
+}
+
+/// A setting of the metadata; one that only repeats what a file says stays the file's.
+fn set<T: PartialEq>(fact: &mut Fact<T>, value: T, key: &str) {
+    if fact.value != value || !fact.is_stated() {
+        *fact = Fact { value, said_by: SaidBy::Metadata(key.to_owned()) };
+    }
+}
+
+/// What the tensors and the vocabulary show, where nobody said it; and then what is usual.
+fn add_tensors(spec: &mut ModelSpec, container: &Container) {
+    let shown = architectures().iter().find(|a| a.is_in(container));
+    if let (None, Some(shown)) = (&spec.architecture, shown) {
+        let id = shown.model_types.first().copied().unwrap_or_default();
+        spec.architecture = Some(Fact::from_content(id.to_owned()));
+    }
+    match &container.vocabulary {
+        None if spec.tokenizer.as_ref().is_some_and(|t| t.kind.is_assumed()) => {
+            spec.tokenizer = None;
+        }
+        None => {}
+        Some(vocabulary) => {
+            let tokenizer = spec.tokenizer.get_or_insert_default();
+            tokenizer.tokens = Some(vocabulary.len() as u64);
+            tokenizer.special.clone_from(&vocabulary.special);
+        }
+    }
+    let Some(known) = spec.known_architecture() else { return };
+    let sizes = known.sizes(container);
+    for (slot, found) in [
+        (&mut spec.layers, sizes.layers),
+        (&mut spec.hidden, sizes.hidden),
+        (&mut spec.intermediate, sizes.intermediate),
+        (&mut spec.vocabulary, sizes.vocabulary),
+        (&mut spec.positions, sizes.positions),
+    ] {
+        if slot.is_none() {
+            *slot = found.map(Fact::from_content);
+        }
+    }
+    add_usual(spec, known);
+}
+
+/// What is usual for an architecture, where neither files nor tensors say it.
+fn add_usual(spec: &mut ModelSpec, known: &Architecture) {
+    if spec.heads.is_none() {
+        let hidden = spec.hidden.as_ref().map(|fact| fact.value);
+        spec.heads = hidden.and_then(|n| known.usual_heads(n)).map(Fact::assumed);
+    }
+    if spec.dimensions.is_none() {
+        spec.dimensions = spec.hidden.as_ref().map(|fact| Fact::assumed(fact.value));
+    }
+    if spec.max_tokens.is_none() {
+        spec.max_tokens = spec.positions.as_ref().map(|fact| Fact::assumed(fact.value));
+    }
+}
+
+/// What is looked at of a tokenizer.json.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenizerFile {
+    normalizer: Json,
+    model: ModelKind,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ModelKind {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+fn read_tokenizer(
+    files: &dyn ModelFiles,
+    config: &File,
+    r: &mut Reader,
+) -> Result<Option<TokenizerFacts>, Stop> {
+    let mut facts = TokenizerFacts::default();
+    if files.has(TOKENIZER) {
+        let file: TokenizerFile =
+            serde_json::from_slice(&files.bytes(TOKENIZER)?).unwrap_or_default();
+        let kind = file.model.kind.unwrap_or_default();
+        facts.kind = Fact { value: kind, said_by: SaidBy::File(TOKENIZER.to_owned()) };
+        let normalizer = File { name: format!("{TOKENIZER} normalizer"), json: file.normalizer };
+        facts.lower_case = r.flag(&normalizer, &["lowercase"]);
+        facts.strip_accents = r.flag(&normalizer, &["strip_accents"]);
+        facts.split_chinese = r.flag(&normalizer, &["handle_chinese_chars"]);
+    } else if files.has("vocab.txt") {
+        facts.kind =
+            Fact { value: "WordPiece".to_owned(), said_by: SaidBy::File("vocab.txt".to_owned()) };
+    } else if config.json.is_null() {
+        return Ok(None);
+    }
+    // The tokenizer's own normalizer first. sentence_bert_config.json has a do_lower_case too, which
+    // means something else.
+    if facts.lower_case.is_none() {
+        facts.lower_case = r.flag(config, &["do_lower_case"]);
+    }
+    if facts.strip_accents.is_none() {
+        // Unless it is set, accents are stripped exactly when letters are lower-cased.
+        facts.strip_accents = r.flag(config, &["strip_accents"]).or(facts.lower_case.clone());
+    }
+    if facts.split_chinese.is_none() {
+        facts.split_chinese = r.flag(config, &["tokenize_chinese_chars"]);
+    }
+    Ok(Some(facts))
+}
