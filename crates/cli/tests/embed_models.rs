@@ -46,7 +46,10 @@ fn models_that_would_give_wrong_vectors_are_refused() {
         assert!(said.contains("number of layers"), "{said}");
     }
     let said = refusal("config.json", |c| c["num_hidden_layers"] = json!("many"));
-    assert!(said.contains("config.json num_hidden_layers") && said.contains("\"many\""), "{said}");
+    assert!(
+        said.contains("config.json num_hidden_layers") && said.contains("is \"many\""),
+        "{said}"
+    );
     let said = refusal("config.json", |c| c["num_hidden_layers"] = json!(9));
     assert!(said.contains("lacks the tensor encoder.layer.") && said.contains("nearest"), "{said}");
     let said = refusal("modules.json", |m| {

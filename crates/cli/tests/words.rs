@@ -220,7 +220,7 @@ fn some_words_are_selected() {
     let report: Json = serde_json::from_str(&out(&fed(at, &model, "[CLS]\ntruck\n"))).unwrap();
     assert_eq!(report["report"]["losses"], json!([]));
     let cut = object(at, &["inspect", "cut.weights", "--json"]);
-    assert_eq!(cut["tensors"].as_array().unwrap().len(), 17);
+    assert_eq!(cut["tensors"].as_array().unwrap().len(), 21);
     assert_eq!(
         (&cut["vocabulary"]["size"], &cut["metadata"]["vocab_size"]),
         (&2.into(), &"2".into())

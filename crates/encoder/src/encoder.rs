@@ -3,6 +3,7 @@
 mod observe;
 
 use crate::architectures::{Batch, Model, Observer};
+use crate::id::{self, ModelId};
 use crate::layers::Scratch;
 use crate::pool::Pool;
 use crate::schedule::{Call, Schedule, Turn};
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use weighbridge_codec::parallel::{self, *};
 use weighbridge_format::spec::ModelSpec;
-use weighbridge_format::{Advice, Container, Error, Listing};
+use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 #[cfg(feature = "fs")]
 use weighbridge_format::{Formats, Input, Options};
 
@@ -41,6 +42,9 @@ pub struct Encoder(Arc<Inner>);
 /// What threads of the pool hold on to while they work.
 #[derive(Debug)]
 struct Inner {
+    spec: ModelSpec,
+    /// The tensors that were loaded, by the names that the architecture gives them.
+    weights: Vec<(String, Tensor)>,
     model: Box<dyn Model>,
     tokenizer: Tokenizer,
     settings: ResolvedSettings,
@@ -99,8 +103,17 @@ impl Encoder {
         }
         let settings = ResolvedSettings::new(settings, &spec, sizes)?;
         let schedule = Schedule::new(pool.threads(), model.most_members());
-        let spare = Mutex::default();
-        Ok(Encoder(Arc::new(Inner { model, tokenizer, settings, pool, schedule, spare })))
+        let (spare, weights) = (Mutex::default(), architecture.weights(container));
+        Ok(Encoder(Arc::new(Inner {
+            spec,
+            weights,
+            model,
+            tokenizer,
+            settings,
+            pool,
+            schedule,
+            spare,
+        })))
     }
 
     /// How many values the vector of a text has.
@@ -111,6 +124,22 @@ impl Encoder {
     /// How many tokens of a text are used, `[CLS]` and `[SEP]` included; longer texts are cut off.
     pub fn max_tokens(&self) -> usize {
         self.0.settings.max_tokens
+    }
+
+    /// What is known of the model.
+    pub fn spec(&self) -> &ModelSpec {
+        &self.0.spec
+    }
+
+    /// Which model it is, and where it was found if that is said. All weights are read for it.
+    ///
+    /// # Errors
+    ///
+    /// When the weights can't be read, or a vector has a value that is NaN or infinite.
+    pub fn id(&self, path: Option<String>) -> Result<ModelId, Error> {
+        let name = self.0.spec.name.clone();
+        let weights = self.0.pool.install(|| id::hash(&self.0.weights))?;
+        Ok(ModelId { name, path, weights, probes: self.embed(&id::PROBES)? })
     }
 
     /// The model's tokenizer.

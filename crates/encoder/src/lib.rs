@@ -1,6 +1,7 @@
 //! Text embeddings: text to vectors, with the weights of a model in a file.
 //!
 //! * [`Encoder`]: opens a model and embeds texts.
+//! * [`ModelId`]: which model it was.
 //! * [`tokenizer`]: text to tokens, as the model's own tokenizer does it.
 //! * `architectures`: tokens to vectors, one file and one line in a table an architecture.
 //! * `layers`: what models are made of: linear layers, attention, normalization.
@@ -12,6 +13,7 @@
 
 mod architectures;
 mod encoder;
+mod id;
 mod kernels;
 mod layers;
 mod pool;
@@ -23,6 +25,7 @@ mod tensors;
 pub mod tokenizer;
 
 pub use encoder::Encoder;
+pub use id::ModelId;
 pub use settings::{Pooling, Precision, Settings};
 pub use support::{Lack, lacks};
 pub use tokenizer::Tokenizer;

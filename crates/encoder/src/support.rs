@@ -90,7 +90,7 @@ pub(crate) fn check(
         return Err(lack.into_error());
     }
     if let Some(wrong) = spec.misstatements.iter().chain(&spec.unreadable).next() {
-        let what = format!("{} is {:?}", wrong.field, wrong.found);
+        let what = format!("{} is {}", wrong.field, wrong.found);
         return Err(Error::refused(what, format!("{} was expected", wrong.expected)));
     }
     Architecture::of(spec).ok_or_else(|| Error::refused("the architecture is not known", ""))

@@ -14,7 +14,7 @@ use crate::tensors::Tensors;
 use std::fmt::Debug;
 use std::ops::Range;
 use weighbridge_format::spec::{self, ModelSpec};
-use weighbridge_format::{Container, Error};
+use weighbridge_format::{Container, Error, Tensor};
 
 /// Every architecture. One more is a file and a line here.
 static ARCHITECTURES: [Architecture; 1] =
@@ -39,6 +39,12 @@ impl Architecture {
     /// What `model_type` in config.json says of models that can be run.
     pub(crate) fn model_types() -> impl Iterator<Item = &'static str> {
         ARCHITECTURES.iter().flat_map(|a| a.described.model_types).copied()
+    }
+
+    /// The tensors of a model, by the names that the architecture gives them.
+    pub(crate) fn weights(&self, container: &Container) -> Vec<(String, Tensor)> {
+        let named = self.described.tensors_in(container);
+        named.filter_map(|(spec, found)| Some((spec.name, found?.clone()))).collect()
     }
 
     /// Loads the weights of a model.

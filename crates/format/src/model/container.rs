@@ -28,9 +28,9 @@ pub struct Attachment {
 }
 
 /// Everything a file holds. Its tensors' bytes belong to views that can be cloned: they outlive it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Container {
-    /// Id of the format it was read from; empty if it came from no file.
+    /// Id of the format it was read from; [`NO_FORMAT`] if it came from no file.
     pub format: &'static str,
     /// Which of the format's layouts or versions was met.
     pub layout: String,
@@ -65,6 +65,34 @@ pub struct Container {
     pub dtype: Option<DType>,
     /// What every byte of the file is.
     pub regions: Regions,
+}
+
+/// What stands for the format of containers that came from no file.
+pub const NO_FORMAT: &str = "none";
+
+/// An empty one that came from no file.
+impl Default for Container {
+    fn default() -> Container {
+        Container {
+            format: NO_FORMAT,
+            layout: String::new(),
+            dialect: Dialect::default(),
+            origin: None,
+            size: 0,
+            sharded: false,
+            metadata: Vec::new(),
+            sizevars: Vec::new(),
+            tensors: Vec::new(),
+            vocabulary: None,
+            subwords: None,
+            attachments: Vec::new(),
+            ignored: Vec::new(),
+            notes: Vec::new(),
+            records: None,
+            dtype: None,
+            regions: Regions::default(),
+        }
+    }
 }
 
 /// Row count and width of a container that is a matrix of vectors.

@@ -19,7 +19,7 @@ mod words;
 
 pub use blockwise::{Blockwise, RowPart, row_parts};
 pub use builder::ContainerBuilder;
-pub use container::{Attachment, Container, Origin, RowShape};
+pub use container::{Attachment, Container, NO_FORMAT, Origin, RowShape};
 pub use dialect::Dialect;
 pub use encoding::{Encoding, Scaled, Scaling};
 pub use note::{Note, NoteKind, Subject};

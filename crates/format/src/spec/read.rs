@@ -108,7 +108,7 @@ pub(super) fn from_files(files: &dyn ModelFiles) -> Result<ModelSpec, Stop> {
     read_config(&mut spec, &config, &mut r);
     let modules = open(MODULES)?;
     spec.modules = modules.json.as_array().into_iter().flatten().map(module).collect();
-    let pooling = spec.modules.iter().find(|m| m.kind == "Pooling");
+    let pooling = spec.modules.iter().find(|m| m.kind == "Pooling" && !m.path.is_empty());
     let pooling = open(&format!("{}/config.json", pooling.map_or(POOLING, |m| &m.path)))?;
     read_pooling(&mut spec, &pooling, &modules, &mut r);
     let tokenizer = open(TOKENIZER_CONFIG)?;
@@ -238,7 +238,7 @@ fn add_metadata(spec: &mut ModelSpec, container: &Container) {
     };
     let mut misstatements = Vec::new();
     let mut wrong = |key: &str, expected: &str, found: String| {
-        let field = format!("metadata {key}");
+        let (field, found) = (format!("metadata {key}"), format!("{found:?}"));
         misstatements.push(Misstatement { field, expected: expected.to_owned(), found });
     };
     let by = |key: &str| SaidBy::Metadata(key.to_owned());

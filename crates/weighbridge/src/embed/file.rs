@@ -6,7 +6,7 @@ use super::words::Words;
 use super::{RowSink, WINDOW};
 use std::path::Path;
 use weighbridge_codec::DType;
-use weighbridge_encoder::{Encoder, Pooling, Settings};
+use weighbridge_encoder::{Encoder, ModelId, Pooling, Settings};
 use weighbridge_format::model::{MATRIX, Subject};
 use weighbridge_format::plan::{RowBlock, RowFigures, RowLayout};
 use weighbridge_format::{
@@ -26,7 +26,7 @@ pub struct EmbedSettings {
     pub window: usize,
     /// Go on with the journal of a run that was not finished.
     pub resume: bool,
-    /// What the model is called in messages.
+    /// Where the model was found.
     pub model: String,
     /// What the encoder was opened with.
     pub settings: Settings,
@@ -59,6 +59,7 @@ pub struct EmbedFile {
     /// Options that rows are stored with.
     options: Options,
     words: Option<Words>,
+    model: ModelId,
     journal: Journal,
 }
 
@@ -90,7 +91,8 @@ impl EmbedFile {
             let what = format!("vectors can't be written as {}", info.id);
             return Err(Error::refused(what, Advice::set("to", "chooses another format")));
         }
-        let probe = encoder.embed(&PROBES)?;
+        let path = Some(settings.model.clone()).filter(|path| !path.is_empty());
+        let model = encoder.id(path)?;
         if info.unit_rows && settings.settings.normalize == Some(false) {
             let what = format!("{} holds vectors of unit length", info.id);
             let advice = Advice::LeaveOut { option: "no-normalize" };
@@ -100,14 +102,14 @@ impl EmbedFile {
         if info.unit_rows {
             // Strict readers refuse other norms than these.
             options.set("rounding", "nearest-norm");
-            if !probe.iter().all(|vector| has_unit_length(vector)) {
+            if !model.probes.iter().all(|vector| has_unit_length(vector)) {
                 options.set("normalize", "true");
             }
         }
         let dimensions = encoder.dimensions();
         check(&settings, dimensions, &options)?;
         let layout = row_layout(&settings);
-        let facts = facts(&settings, encoder, &probe, &layout);
+        let facts = facts(&settings, encoder, &model, &layout);
         let existing = match (settings.resume, settings.output.overwrite) {
             (true, _) => OnExisting::Resume,
             (false, true) => OnExisting::Replace,
@@ -115,7 +117,12 @@ impl EmbedFile {
         };
         let journal = Journal::open(&settings.output.path, &facts, &layout, dimensions, existing)?;
         let words = info.holds.words_only().then(Words::default);
-        Ok(EmbedFile { settings, dimensions, layout, options, words, journal })
+        Ok(EmbedFile { settings, dimensions, layout, options, words, model, journal })
+    }
+
+    /// Which model the vectors are of.
+    pub fn model(&self) -> &ModelId {
+        &self.model
     }
 
     /// Where finished rows are kept.
@@ -228,7 +235,7 @@ fn check(settings: &EmbedSettings, dimensions: usize, options: &Options) -> Resu
 fn facts(
     settings: &EmbedSettings,
     encoder: &Encoder,
-    probe: &[Vec<f32>],
+    model: &ModelId,
     layout: &RowLayout,
 ) -> Facts {
     let Settings { precision, pooling, normalize, .. } = &settings.settings;
@@ -239,8 +246,9 @@ fn facts(
     };
     let mut facts = Facts::new();
     let mut add = |name: &str, value: serde_json::Value| facts.insert(name.to_owned(), value);
-    add("journal version", 2.into());
+    add("journal version", 3.into());
     add(Journal::MODEL, settings.model.as_str().into());
+    add(Journal::WEIGHTS, model.weights.as_str().into());
     add("precision", precision.name().into());
     add("pooling", pooling.into());
     add("normalize", (*normalize).into());
@@ -249,16 +257,9 @@ fn facts(
     add("batch", settings.window.into());
     add("input", input.into());
     add(Journal::LAYOUT, layout.name.into());
-    add(Journal::VECTORS, format!("{:016x}", fingerprint(probe)).into());
+    add(Journal::VECTORS, format!("{:016x}", fingerprint(&model.probes)).into());
     facts
 }
-
-/// Texts whose vectors tell models, tokenizers and ways of computing apart.
-const PROBES: [&str; 3] = [
-    "A lorry loaded with 40 tonnes of gravel stands on the weighbridge.",
-    "Why, naïve Straße-läufer; 東京 — 3.14?",
-    "x",
-];
 
 fn has_unit_length(vector: &[f32]) -> bool {
     let square: f64 = vector.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();

@@ -96,6 +96,8 @@ impl Journal {
     /// The fact that names the model; another name alone is no other model.
     pub(super) const MODEL: &str = "model";
     /// The fact that tells models apart.
+    pub(super) const WEIGHTS: &str = "weights";
+    /// The fact that tells ways of computing apart: tokenizers, processors.
     pub(super) const VECTORS: &str = "vectors";
     /// The fact that tells how rows are stored.
     pub(super) const LAYOUT: &str = "row layout";
@@ -370,6 +372,9 @@ fn compare_facts(paths: &Paths, facts: &Facts) -> Result<(), Error> {
         if then != now && name != Journal::MODEL {
             let model = earlier.get(Journal::MODEL).and_then(|v| v.as_str()).unwrap_or("?");
             let what = match name.as_str() {
+                Journal::WEIGHTS => {
+                    format!("the model has other weights than {model} had when the run began")
+                }
                 Journal::VECTORS => {
                     format!("the model gives other vectors than {model} gave when the run began")
                 }

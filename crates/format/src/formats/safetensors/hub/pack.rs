@@ -5,7 +5,7 @@ use super::tensors::{Stored, hub_tensors};
 use super::values::hub_value;
 use super::{HubAttachment, HubVocabulary, INLINE, KEY, VERSION, stored_name, texts_fit};
 use crate::Error;
-use crate::model::{Attachment, Container, Dialect, Origin, Value};
+use crate::model::{Attachment, Container, Dialect, NO_FORMAT, Origin, Value};
 use crate::source::{Bytes, View};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -64,7 +64,7 @@ pub(in super::super) fn pack(
         packer.part("records", &String::from_utf8_lossy(&r.to_document()));
     }
     // Content that came from no file is this format's own.
-    let format = if container.format.is_empty() { "safetensors" } else { container.format };
+    let format = if container.format == NO_FORMAT { "safetensors" } else { container.format };
     let own = || Origin {
         format: format.to_owned(),
         layout: container.layout.clone(),
@@ -78,7 +78,7 @@ pub(in super::super) fn pack(
 /// Whether safetensors says everything but the tensors by itself.
 fn says_all(container: &Container) -> bool {
     let origin = container.origin.as_ref().map_or(container.format, |o| &o.format);
-    (origin == "safetensors" || origin.is_empty())
+    (origin == "safetensors" || origin == NO_FORMAT)
         && container.metadata.iter().all(|(k, v)| v.as_text().is_some() && k != KEY)
         && texts_fit(container)
         && container.tensors.iter().all(|t| stored_name(&t.name) == t.name)
