@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
-use weighbridge::codec::block::{BlockEncoder, BlockRows, BlockType, Layout, Recipe};
+use weighbridge::codec::block::{BlockCodec, BlockEncoder, BlockType, Layout, Recipe};
 
 const DECODE_ROUNDS: usize = 40;
 const ENCODE_ROUNDS: usize = 5;
@@ -20,7 +20,7 @@ const PROCESS_ROUNDS: usize = 10;
 
 /// What is measured of a method, and what is asked of it.
 struct Case {
-    method: BlockType,
+    codec: &'static dyn BlockCodec,
     peer: Type,
     encoder: BlockEncoder,
     /// The speed of the peer that ours should at least be.
@@ -32,7 +32,7 @@ struct Case {
 
 const CASES: [Case; 6] = [
     Case {
-        method: BlockType::Q8,
+        codec: &BlockType::Q8,
         peer: Type::Q8_0,
         encoder: BlockEncoder::Reference,
         decode: 1.0,
@@ -40,7 +40,7 @@ const CASES: [Case; 6] = [
         error: 0.01,
     },
     Case {
-        method: BlockType::Q4,
+        codec: &BlockType::Q4,
         peer: Type::Q4_0,
         encoder: BlockEncoder::Reference,
         decode: 1.0,
@@ -48,7 +48,7 @@ const CASES: [Case; 6] = [
         error: 0.15,
     },
     Case {
-        method: BlockType::K6,
+        codec: &BlockType::K6,
         peer: Type::Q6_K,
         encoder: BlockEncoder::Best,
         decode: 2.0,
@@ -56,7 +56,7 @@ const CASES: [Case; 6] = [
         error: 0.04,
     },
     Case {
-        method: BlockType::K4,
+        codec: &BlockType::K4,
         peer: Type::Q4_K,
         encoder: BlockEncoder::Best,
         decode: 0.8,
@@ -64,7 +64,7 @@ const CASES: [Case; 6] = [
         error: 0.15,
     },
     Case {
-        method: BlockType::K3,
+        codec: &BlockType::K3,
         peer: Type::Q3_K,
         encoder: BlockEncoder::Best,
         decode: 2.0,
@@ -72,7 +72,7 @@ const CASES: [Case; 6] = [
         error: 0.3,
     },
     Case {
-        method: BlockType::K2,
+        codec: &BlockType::K2,
         peer: Type::Q2_K,
         encoder: BlockEncoder::Best,
         decode: 2.0,
@@ -108,7 +108,7 @@ fn measure_process(files: &Files) -> Outcome<Row> {
 
 fn measure_case(case: &Case, weights: &Weights, library: &Path) -> Outcome<[Row; 2]> {
     let peer = Codec::load(library, &case.peer)?;
-    let mut payloads = weights.payloads(case.method);
+    let mut payloads = weights.payloads(case.codec);
     let mut quantized = vec![0; peer.size(weights.values.len())];
     let encoding = in_turn(
         ENCODE_ROUNDS,
@@ -118,16 +118,16 @@ fn measure_case(case: &Case, weights: &Weights, library: &Path) -> Outcome<[Row;
     );
     // Both write to the same memory, which is there already.
     let out = RefCell::new(weights.values.clone());
-    let ours = || weights.decode(case.method, &payloads, &mut out.borrow_mut());
+    let ours = || weights.decode(case.codec, &payloads, &mut out.borrow_mut());
     let theirs = || peer.dequantize(&quantized, &mut out.borrow_mut());
     let errors = [&ours as &dyn Fn(), &theirs].map(|decode| {
         decode();
         relative_error(&weights.values, &out.borrow())
     });
-    assert!(errors.iter().all(|&e| e < case.error), "errors of {}: {errors:?}", case.method);
+    assert!(errors.iter().all(|&e| e < case.error), "errors of {}: {errors:?}", case.codec.name());
     let decoding = in_turn(DECODE_ROUNDS, [&mut || ours(), &mut || theirs()]);
 
-    let (method, peer) = (case.method, case.peer.name);
+    let (method, peer) = (case.codec.name(), case.peer.name);
     let [error, peer_error] = errors.map(|e| format!("error {:.2} %", 100.0 * e));
     let row = |what: &str, [ours, peer]: &[_; 2], limit: f64| {
         throughput_ratio(what, ours, peer, 4 * weights.values.len() as u64, limit)
@@ -179,43 +179,42 @@ impl Weights {
     }
 
     /// Room for each matrix.
-    fn payloads(&self, method: BlockType) -> Vec<Vec<u8>> {
-        self.matrices.iter().map(|m| vec![0; m.layout(method).size as usize]).collect()
+    fn payloads(&self, codec: &'static dyn BlockCodec) -> Vec<Vec<u8>> {
+        self.matrices.iter().map(|m| vec![0; m.layout(codec).size as usize]).collect()
     }
 
     fn encode(&self, case: &Case, payloads: &mut [Vec<u8>]) {
         for (matrix, payload) in self.matrices.iter().zip(payloads) {
-            let layout = matrix.layout(case.method);
+            let layout = matrix.layout(case.codec);
             let clip = (-matrix.largest, matrix.largest);
-            let recipe =
-                Recipe { method: case.method, encoder: case.encoder, clip, importance: None };
-            let (scales, rest) = payload.split_at_mut(layout.sub_scales as usize);
-            let (sub_scales, codes) =
-                rest.split_at_mut((layout.codes - layout.sub_scales) as usize);
-            let each = 2 * layout.scales_per_row as usize;
-            let each_shares = layout.shares_size() as usize / matrix.rows;
+            let recipe = Recipe { encoder: case.encoder, clip, importance: None };
+            let (front, codes) = payload.split_at_mut(layout.codes.start as usize);
             let rows = self.values[matrix.place.clone()].chunks_exact(matrix.cols);
-            for (i, row) in rows.enumerate() {
-                let scales = &mut scales[i * each..][..each];
-                let sub_scales = &mut sub_scales[i * each_shares..][..each_shares];
-                let each_codes = layout.row_codes() as usize;
-                let codes = &mut codes[i * each_codes..][..each_codes];
-                recipe.encode(row, scales, sub_scales, codes).expect("the scales of weights fit");
+            let codes = codes.chunks_exact_mut(layout.codes.row_bytes as usize);
+            for (i, (row, codes)) in (0..).zip(rows.zip(codes)) {
+                let front = layout.front_of_mut(front, i);
+                let encoded = case.codec.encode(&recipe, row, front, codes);
+                encoded.expect("the scales of weights fit");
             }
         }
     }
 
-    fn decode(&self, method: BlockType, payloads: &[Vec<u8>], out: &mut [f32]) {
+    fn decode(&self, codec: &'static dyn BlockCodec, payloads: &[Vec<u8>], out: &mut [f32]) {
         for (matrix, payload) in self.matrices.iter().zip(payloads) {
-            let rows = BlockRows::new(matrix.layout(method), payload).expect("the size is right");
-            rows.decode(0, &mut out[matrix.place.clone()]);
+            let layout = matrix.layout(codec);
+            let (front, codes) = payload.split_at(layout.codes.start as usize);
+            let rows = out[matrix.place.clone()].chunks_exact_mut(matrix.cols);
+            let codes = codes.chunks_exact(layout.codes.row_bytes as usize);
+            for (i, (row, codes)) in (0..).zip(rows.zip(codes)) {
+                codec.decode(layout.front_of(front, i, 0..layout.cols), codes, 0, row);
+            }
         }
     }
 }
 
 impl Matrix {
-    fn layout(&self, method: BlockType) -> Layout {
-        Layout::new(method, self.rows as u64, self.cols as u64).expect("it is small")
+    fn layout(&self, codec: &'static dyn BlockCodec) -> Layout {
+        Layout::new(codec, self.rows as u64, self.cols as u64).expect("it is small")
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::{Ranges, stored, words};
 use std::sync::Arc;
-use weighbridge_codec::block::{BlockEncoder, BlockType, Layout, Recipe};
+use weighbridge_codec::block::{BlockEncoder, Layout, Recipe, codecs};
 use weighbridge_codec::{DType, Scalar, element};
-use weighbridge_format::model::{Array, Attachment, Blockwise, Records, Scaled, Scaling, Value};
+use weighbridge_format::model::{Array, Attachment, BlockCoded, Records, Scaled, Scaling, Value};
 use weighbridge_format::plan::Plan;
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::source::{Bytes, MemoryFolder};
@@ -269,34 +269,23 @@ pub fn scaled_container() -> Container {
     }
 }
 
-/// A matrix for every method of block quantization, with a ragged last block.
+/// A matrix for every block codec, with a ragged last block.
 pub fn blocks_container() -> Container {
     let (rows, cols) = (3, 40);
-    let tensors = BlockType::ALL.into_iter().map(|method| {
-        let layout = Layout::new(method, rows, cols).expect("a small matrix");
-        let recipe = Recipe {
-            method,
-            encoder: BlockEncoder::Reference,
-            clip: (-1.0, 1.0),
-            importance: None,
-        };
+    let tensors = codecs().iter().map(|&codec| {
+        let layout = Layout::new(codec, rows, cols).expect("a small matrix");
+        let recipe =
+            Recipe { encoder: BlockEncoder::Reference, clip: (-1.0, 1.0), importance: None };
         let len = |n: u64| usize::try_from(n).unwrap();
-        let mut scales = vec![0; len(layout.codes)];
-        let mut codes = vec![0; len(layout.size - layout.codes)];
-        for (i, codes) in codes.chunks_mut(len(layout.row_codes())).enumerate() {
-            let row: Vec<_> = (0..cols).map(|j| ((i as u64 * 37 + j * 11) as f32).sin()).collect();
-            let (front, back) = scales.split_at_mut(len(layout.sub_scales));
-            let per_row = len(2 * layout.scales_per_row);
-            let blocks = len(layout.blocks_per_row);
-            let front = &mut front[i * per_row..][..per_row];
-            let sub_scales =
-                if back.is_empty() { &mut [] } else { &mut back[i * blocks..][..blocks] };
-            recipe.choose_scales(&row, front, sub_scales).expect("small values");
-            recipe.make_codes(&row, front, sub_scales, codes);
+        let mut front = vec![0; len(layout.codes.start)];
+        let mut codes = vec![0; len(layout.codes_size())];
+        for (i, codes) in (0..).zip(codes.chunks_mut(len(layout.codes.row_bytes))) {
+            let row: Vec<_> = (0..cols).map(|j| ((i * 37 + j * 11) as f32).sin()).collect();
+            let front = layout.front_of_mut(&mut front, i);
+            codec.encode(&recipe, &row, front, codes).expect("small values");
         }
-        let blockwise = Blockwise::new(method, View::owned(scales));
-        let encoding = Encoding::Blockwise(Arc::new(blockwise));
-        stored(format!("b.{method}"), encoding, vec![rows, cols], View::owned(codes))
+        let encoding = Encoding::Blocks(Arc::new(BlockCoded::new(codec, View::owned(front))));
+        stored(format!("b.{}", codec.name()), encoding, vec![rows, cols], View::owned(codes))
     });
     Container { tensors: tensors.collect(), ..Container::default() }
 }

@@ -46,7 +46,7 @@ fn types(holds: &Holds) -> Vec<&'static str> {
 fn held(holds: &Holds) -> Vec<&'static str> {
     let mut list = vec![if holds.single { "one tensor" } else { "tensors" }];
     let parts = [
-        (holds.blockwise || holds.product, "quantized tensors"),
+        (!holds.blocks.is_empty() || holds.product, "quantized tensors"),
         (holds.metadata == Keeps::Typed, "typed metadata"),
         (holds.metadata == Keeps::Text, "metadata"),
         (holds.sizevars, "size variables"),

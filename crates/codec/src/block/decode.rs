@@ -1,9 +1,9 @@
 //! Decoding quantized rows.
 
-use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow, BlockRows};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow};
 use crate::simd::{Eight, Level, dispatch, prefetch_line};
 
-/// Values of a super block: a row can be cut at multiples of it, whatever the method.
+/// Values of a super block: a row of any method can be cut there.
 const SUPER_BLOCK: usize = BLOCK * BLOCKS_PER_SUPER;
 
 /// How many values ahead of the one that decoding writes memory is prefetched: 2 KiB. Anything from
@@ -11,24 +11,13 @@ const SUPER_BLOCK: usize = BLOCK * BLOCKS_PER_SUPER;
 const PREFETCH_DISTANCE: usize = 512;
 
 impl<'a> BlockRow<'a> {
-    /// Decodes all values of the row.
-    ///
-    /// # Panics
-    ///
-    /// When `out` does not have the row's length, or the row has too few codes; it may when the row
-    /// has too few scales or sub-scales.
-    pub fn decode(&self, out: &mut [f32]) {
-        assert_eq!(out.len(), self.cols, "a row has as many values as columns");
-        decode_prefix(Level::best(), self, out);
-    }
-
     /// Decodes the values from `start` on, as many as `out` takes.
     ///
     /// # Panics
     ///
     /// When they go beyond the row's end, or the row has too few codes; it may when the row has too
     /// few scales or sub-scales.
-    pub fn decode_range(&self, start: usize, out: &mut [f32]) {
+    pub(super) fn decode_range(&self, start: usize, out: &mut [f32]) {
         assert!(start.checked_add(out.len()).is_some_and(|end| end <= self.cols));
         let (before, skipped) = (start / SUPER_BLOCK, start % SUPER_BLOCK);
         let (head, rest) = out.split_at_mut(out.len().min((SUPER_BLOCK - skipped) % SUPER_BLOCK));
@@ -49,17 +38,6 @@ impl<'a> BlockRow<'a> {
 
     /// The rest of the row behind its first `count` super blocks.
     fn skip_super_blocks(&self, count: usize) -> BlockRow<'a> {
-        let codes = count * BLOCKS_PER_SUPER * self.method.block_bytes();
-        self.rest(count, &self.codes[codes..])
-    }
-
-    /// The rest of the row behind its first `count` super blocks, whose codes are given: those of
-    /// the whole row need not be there.
-    ///
-    /// # Panics
-    ///
-    /// When the row has fewer columns, scales or sub-scales.
-    pub fn rest(&self, count: usize, codes: &'a [u8]) -> BlockRow<'a> {
         let blocks = count * BLOCKS_PER_SUPER;
         let supers = self.method.has_super_blocks();
         BlockRow {
@@ -67,25 +45,7 @@ impl<'a> BlockRow<'a> {
             cols: self.cols - count * SUPER_BLOCK,
             scales: &self.scales[2 * if supers { count } else { blocks }..],
             sub_scales: if supers { &self.sub_scales[blocks..] } else { &[] },
-            codes,
-        }
-    }
-}
-
-impl BlockRows<'_> {
-    /// Decodes as many rows as fit `out`, from the row with index `first` on.
-    ///
-    /// # Panics
-    ///
-    /// When `out` does not have the length of whole rows, or goes beyond the last row.
-    pub fn decode(&self, first: u64, out: &mut [f32]) {
-        if out.is_empty() {
-            return;
-        }
-        let cols = self.row(first).cols;
-        assert_eq!(out.len() % cols, 0, "whole rows");
-        for (row, out) in (first..).zip(out.chunks_exact_mut(cols)) {
-            decode_prefix(Level::best(), &self.row(row), out);
+            codes: &self.codes[blocks * self.method.block_bytes()..],
         }
     }
 }
@@ -244,7 +204,7 @@ fn up_to_eight(bytes: &[u8], start: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BlockType, Layout};
+    use super::super::{BlockCodec, BlockType, Layout, codec_named};
     use super::*;
 
     /// Numbers that look random, the same in each run.
@@ -261,16 +221,29 @@ mod tests {
         }
     }
 
+    fn codec(method: BlockType) -> &'static dyn BlockCodec {
+        codec_named(method.name()).unwrap()
+    }
+
+    fn row<'a>(layout: &Layout, payload: &'a [u8], index: u64) -> BlockRow<'a> {
+        let (front, codes) = payload.split_at(layout.codes.start as usize);
+        let [scales, sub_scales] = layout.front_of(front, index, 0..layout.cols);
+        let codes_of = layout.codes_of(index, 0..layout.cols);
+        let codes = &codes[codes_of.start as usize..codes_of.end as usize];
+        let method = layout.codec.as_signed().unwrap();
+        BlockRow { method, cols: layout.cols as usize, scales, sub_scales, codes }
+    }
+
     /// Any bytes: sub-scales above 63, the most negative code, codes behind the end, any scale.
     fn hostile(method: BlockType, rows: u64, cols: u64, random: &mut Random) -> (Layout, Vec<u8>) {
-        let layout = Layout::new(method, rows, cols).unwrap();
+        let layout = Layout::new(codec(method), rows, cols).unwrap();
         (layout, random.bytes(layout.size))
     }
 
     /// The same, but for scales: those are between 2^-14 and 1.
     fn finite(method: BlockType, rows: u64, cols: u64, random: &mut Random) -> (Layout, Vec<u8>) {
         let (layout, mut payload) = hostile(method, rows, cols, random);
-        for scale in payload[..layout.scales_size() as usize].chunks_exact_mut(2) {
+        for scale in payload[..layout.gaps()[0].start as usize].chunks_exact_mut(2) {
             scale[1] = 4 + scale[1] % 56;
         }
         (layout, payload)
@@ -293,7 +266,7 @@ mod tests {
         let random = &mut Random(1);
         for method in BlockType::ALL {
             let (layout, payload) = hostile(method, 3, 300, random);
-            let row = BlockRows::new(layout, &payload).unwrap().row(2);
+            let row = row(&layout, &payload, 2);
             let mut out = vec![0.0; 300];
             decode_prefix(Level::PLAIN, &row, &mut out);
             let scale = |i: usize| {
@@ -319,11 +292,12 @@ mod tests {
         for method in BlockType::ALL {
             for cols in 1..=600 {
                 let (layout, payload) = hostile(method, 2, cols, random);
-                let rows = BlockRows::new(layout, &payload).unwrap();
                 let mut all = vec![0.0; 2 * cols as usize];
-                rows.decode(0, &mut all);
+                for (index, all) in (0..2).zip(all.chunks_exact_mut(cols as usize)) {
+                    row(&layout, &payload, index).decode_range(0, all);
+                }
                 for (index, all) in (0..2).zip(all.chunks_exact(cols as usize)) {
-                    let row = rows.row(index);
+                    let row = row(&layout, &payload, index);
                     let mut expected = all.to_vec();
                     decode_prefix(Level::PLAIN, &row, &mut expected);
                     assert!(same(&expected, all), "{method} {cols}");
@@ -343,16 +317,15 @@ mod tests {
         for method in BlockType::ALL {
             let (layout, mut payload) = hostile(method, 65536, 64, random);
             for index in 0..layout.rows as usize {
-                let scales = 2 * layout.scales_per_row as usize;
+                let scales = layout.front[0].row_bytes as usize;
                 let scale = (index as u16).to_le_bytes();
                 payload[index * scales..][..2].copy_from_slice(&scale);
             }
-            let rows = BlockRows::new(layout, &payload).unwrap();
             for index in 0..layout.rows {
                 let (mut expected, mut found) = ([0.0; 64], [7.0; 64]);
-                decode_prefix(Level::PLAIN, &rows.row(index), &mut expected);
+                decode_prefix(Level::PLAIN, &row(&layout, &payload, index), &mut expected);
                 for level in levels() {
-                    decode_prefix(level, &rows.row(index), &mut found);
+                    decode_prefix(level, &row(&layout, &payload, index), &mut found);
                     assert!(same(&expected, &found), "{level} {method} {index:#x}");
                 }
             }
@@ -364,9 +337,9 @@ mod tests {
         let random = &mut Random(4);
         for method in BlockType::ALL {
             let (layout, payload) = finite(method, 1, 777, random);
-            let row = BlockRows::new(layout, &payload).unwrap().row(0);
+            let row = row(&layout, &payload, 0);
             let mut all = vec![0.0; 777];
-            row.decode(&mut all);
+            row.decode_range(0, &mut all);
             for start in (0..=777).step_by(7).chain([32, 255, 256, 257, 512, 768]) {
                 for length in (0..=777 - start).step_by(13).chain([1, 777 - start]) {
                     let end = (start + length).min(777);
@@ -401,7 +374,7 @@ mod tests {
         for method in BlockType::ALL {
             for cols in [31, 32, 129, 512] {
                 let (layout, payload) = finite(method, 1, cols, random);
-                let mut row = BlockRows::new(layout, &payload).unwrap().row(0);
+                let mut row = row(&layout, &payload, 0);
                 row.codes = &row.codes[1..];
                 for level in Level::available() {
                     let decode = || decode_prefix(level, &row, &mut vec![0.0; row.cols]);

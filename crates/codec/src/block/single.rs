@@ -1,16 +1,38 @@
-//! The codes and the scale of a single block.
+//! A row of signed codes, and the codes and the scale of a single block of it.
 
-use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockType};
 use half::f16;
 
+/// A row with signed codes, or its part from a super block on. Scales, sub-scales and codes go as
+/// far as its values, or farther.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockRow<'a> {
+    /// How the row is quantized.
+    pub method: BlockType,
+    /// Values of the row.
+    pub cols: usize,
+    /// f16, little-endian: one a block for `q*`, one a super block for `k*`.
+    pub scales: &'a [u8],
+    /// Sub-scales, in units of 1/32: one byte a block for `k*`; empty for `q*`.
+    pub sub_scales: &'a [u8],
+    /// The packed codes of whole blocks, LSB first.
+    pub codes: &'a [u8],
+}
+
 impl BlockRow<'_> {
+    /// The blocks, each with how many of its codes stand for values.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let cols = self.cols;
+        (0..cols.div_ceil(BLOCK)).map(move |block| (block, BLOCK.min(cols - block * BLOCK)))
+    }
+
     /// The codes of a block, with those that fill up the last one. A broken file may have any
     /// codes, the most negative as well.
     ///
     /// # Panics
     ///
     /// When the row has no such block.
-    pub fn block_codes(&self, block: usize) -> [i8; BLOCK] {
+    pub(super) fn block_codes(&self, block: usize) -> [i8; BLOCK] {
         let size = self.method.block_bytes();
         let packed = &self.codes[block * size..][..size];
         match self.method.bits() {
@@ -27,7 +49,7 @@ impl BlockRow<'_> {
     /// # Panics
     ///
     /// When the row has no such block.
-    pub fn block_scale(&self, block: usize) -> f32 {
+    pub(super) fn block_scale(&self, block: usize) -> f32 {
         if self.method.has_super_blocks() {
             self.scale(block / BLOCKS_PER_SUPER) * (f32::from(self.sub_scales[block]) / 32.0)
         } else {

@@ -1,6 +1,7 @@
 //! How a tensor's values are stored.
 
-use super::{Blockwise, Product};
+use super::{BlockCoded, Product, Tensor};
+use crate::Error;
 use crate::wire::numel;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ pub enum Encoding {
     Plain(DType),
     /// Whole numbers with a scale.
     Scaled(Arc<Scaled>),
-    /// Rows of codes with a scale for every block of 32.
-    Blockwise(Arc<Blockwise>),
+    /// Rows of codes in blocks, by a block codec.
+    Blocks(Arc<BlockCoded>),
     /// Rows of codes that stand for parts of vectors.
     Product(Arc<Product>),
 }
@@ -109,14 +110,41 @@ impl Encoding {
         match self {
             Encoding::Plain(dtype) => *dtype,
             Encoding::Scaled(scaled) => scaled.codes,
-            Encoding::Blockwise(_) | Encoding::Product(_) => DType::U8,
+            Encoding::Blocks(_) | Encoding::Product(_) => DType::U8,
+        }
+    }
+
+    /// The values are computed from something else that is stored.
+    pub fn is_quantized(&self) -> bool {
+        !matches!(self, Encoding::Plain(_))
+    }
+
+    /// Rows of codes that are decoded together: single elements have no bytes of their own.
+    pub fn is_coded(&self) -> bool {
+        matches!(self, Encoding::Blocks(_) | Encoding::Product(_))
+    }
+
+    /// The codec and what it needs besides the codes, of codes in blocks.
+    pub fn blocks(&self) -> Option<&BlockCoded> {
+        match self {
+            Encoding::Blocks(blocks) => Some(blocks),
+            _ => None,
+        }
+    }
+
+    /// Bytes that rows of codes need besides the codes: scales before them, centroids.
+    pub fn side_len(&self) -> u64 {
+        match self {
+            Encoding::Plain(_) | Encoding::Scaled(_) => 0,
+            Encoding::Blocks(blocks) => blocks.front.len(),
+            Encoding::Product(product) => product.side_len(),
         }
     }
 
     /// Bytes of a tensor's data, without its scales; `None` when the shape is impossible.
     pub fn byte_len(&self, shape: &[u64]) -> Option<u64> {
         match self {
-            Encoding::Blockwise(blockwise) => blockwise.codes_len(shape),
+            Encoding::Blocks(blocks) => blocks.layout(shape).map(|layout| layout.codes_size()),
             Encoding::Product(product) => product.codes_len(shape),
             _ => self.stored().byte_len(numel(shape)?),
         }
@@ -140,7 +168,7 @@ impl Encoding {
         let scaled = match self {
             Encoding::Plain(_) => return true,
             Encoding::Scaled(scaled) => scaled,
-            Encoding::Blockwise(blockwise) => return blockwise.codes_len(shape).is_some(),
+            Encoding::Blocks(blocks) => return blocks.layout(shape).is_some(),
             Encoding::Product(product) => return product.fits(shape),
         };
         let Scaling::Affine { axis, scales, zero_points } = &scaled.scaling else { return true };
@@ -150,12 +178,28 @@ impl Encoding {
             && zero_points.as_ref().is_none_or(|z| z.len() == scales.len())
     }
 
+    /// The codes of a tensor in this encoding come back from their values, so that storing the values
+    /// loses nothing.
+    ///
+    /// # Errors
+    /// If the codes can't be read.
+    pub(super) fn is_recoverable(&self, tensor: &Tensor) -> Result<bool, Error> {
+        match (self, tensor.view()) {
+            (Encoding::Plain(_), _) => Ok(true),
+            (Encoding::Scaled(scaled), _) => Ok(scaled.is_recoverable()),
+            (Encoding::Blocks(blocks), Some(codes)) => blocks.is_recoverable(&tensor.shape, codes),
+            // The same row may have been made of other codes. A declaration has none.
+            (Encoding::Blocks(_), None) => Ok(!tensor.has_data()),
+            (Encoding::Product(_), _) => Ok(false),
+        }
+    }
+
     /// Its name in reports: `f32`, `i8:scaled`, `q8`.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Encoding::Plain(dtype) => dtype.name().into(),
             Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes).into(),
-            Encoding::Blockwise(blockwise) => blockwise.method.name().into(),
+            Encoding::Blocks(blocks) => blocks.codec.name().into(),
             Encoding::Product(product) => product.name().into(),
         }
     }
@@ -172,7 +216,7 @@ impl Encoding {
                     *value = scaled.value(code, channels.next());
                 }
             }
-            Encoding::Blockwise(_) | Encoding::Product(_) => out.fill(0.0),
+            Encoding::Blocks(_) | Encoding::Product(_) => out.fill(0.0),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What every file becomes, whatever its format was.
 
-mod blockwise;
+mod block_coded;
 mod builder;
 mod container;
 mod dialect;
@@ -17,7 +17,7 @@ mod values;
 mod vocabulary;
 mod words;
 
-pub use blockwise::{Blockwise, RowPart, row_parts};
+pub use block_coded::{BlockCoded, RowPart, row_parts, whole_cuts};
 pub use builder::ContainerBuilder;
 pub use container::{Attachment, Container, NO_FORMAT, Origin, RowShape};
 pub use dialect::Dialect;

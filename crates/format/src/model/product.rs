@@ -96,6 +96,12 @@ impl Product {
         }
     }
 
+    /// Bytes of centroids, projection and norms.
+    pub(super) fn side_len(&self) -> u64 {
+        let parts = [Some(&self.values), self.projection.as_ref(), self.norms.as_ref()];
+        parts.into_iter().flatten().map(View::len).sum()
+    }
+
     /// There is a norm for every row of a matrix of this shape, if there are any.
     pub(super) fn fits(&self, shape: &[u64]) -> bool {
         let rows = shape.first().copied().unwrap_or(0);

@@ -27,7 +27,7 @@ impl Tensor {
                 let bytes = self.row_bytes(row, n, raw)?;
                 self.encoding.decode(bytes, start, &self.shape, out);
             }
-            Encoding::Blockwise(_) | Encoding::Product(_) => self.decode(start, out, raw)?,
+            encoding if encoding.is_coded() => self.decode(start, out, raw)?,
             _ => out.copy_from_slice(&self.values_f32(start, out.len())?),
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Tensor {
                 whole_bytes && !by_row
             }
             Encoding::Product(_) => true,
-            Encoding::Blockwise(_) => false,
+            Encoding::Blocks(blocks) => blocks.has_own_rows(),
         }
     }
 
@@ -236,17 +236,17 @@ mod tests {
     /// Whatever the encoding, a picked row has the values that it had.
     #[test]
     fn rows_of_every_encoding_are_picked() {
-        use super::super::{Blockwise, Scaled};
-        use weighbridge_codec::block::{BlockType, Layout};
+        use super::super::{BlockCoded, Scaled};
+        use weighbridge_codec::block::{Layout, codec_named};
         let scaled = |codes: DType, axis: Option<usize>| {
             let count = axis.map_or(1, |a| [5, 6][a]);
             let scales = (0..count).map(|i| 0.5 + i as f32).collect();
             let scaling = Scaling::Affine { axis, scales, zero_points: None };
             Encoding::Scaled(Arc::new(Scaled { codes, scaling }))
         };
-        let layout = Layout::new(BlockType::from_name("q8").unwrap(), 5, 6).unwrap();
-        let scales = View::owned([0, 60].repeat(to_len(layout.codes) / 2));
-        let blocks = Blockwise::new(layout.method, scales);
+        let layout = Layout::new(codec_named("q8").unwrap(), 5, 6).unwrap();
+        let scales = View::owned([0, 60].repeat(to_len(layout.codes.start) / 2));
+        let blocks = BlockCoded::new(layout.codec, scales);
         for encoding in [
             Encoding::Plain(DType::F16),
             Encoding::Plain(DType::U4),
@@ -254,7 +254,7 @@ mod tests {
             scaled(DType::I8, Some(0)),
             scaled(DType::I8, Some(1)),
             scaled(DType::I4, None),
-            Encoding::Blockwise(Arc::new(blocks)),
+            Encoding::Blocks(Arc::new(blocks)),
         ] {
             let bytes = encoding.byte_len(&[5, 6]).unwrap();
             let bytes = (0..bytes).map(|i| u8::try_from(i % 50).unwrap()).collect();

@@ -164,6 +164,14 @@ impl Tensor {
         !matches!(self.data, Data::Declared)
     }
 
+    /// The codes come back from the values, so that storing the values loses nothing.
+    ///
+    /// # Errors
+    /// If the codes can't be read.
+    pub fn is_recoverable(&self) -> Result<bool, Error> {
+        self.encoding.is_recoverable(self)
+    }
+
     /// Bytes of the stored data; none for a declaration.
     pub fn stored_len(&self) -> Option<u64> {
         match &self.data {

@@ -16,7 +16,7 @@ const WORTH_SHARING: usize = 64 * 1024;
 
 impl Tensor {
     /// The stored bytes of some rows of a matrix, borrowed from the file where they lie in it, else
-    /// collected in `buffer`. Not for codes in blocks.
+    /// collected in `buffer`. Not for codes in blocks whose scales stand elsewhere.
     ///
     /// # Errors
     /// If they can't be read, or there are no such rows.
@@ -78,7 +78,7 @@ impl Tensor {
         n: usize,
         buffer: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], Error> {
-        if let Encoding::Blockwise(_) | Encoding::Product(_) = self.encoding {
+        if self.encoding.is_coded() {
             return Ok(&[]);
         }
         let (view, arrangement) = match &self.data {
@@ -144,13 +144,11 @@ impl Tensor {
     pub fn decode(&self, start: u64, out: &mut [f32], buffer: &mut Vec<u8>) -> Result<(), Error> {
         match (&self.encoding, &self.data) {
             (Encoding::Product(product), _) => product.decode(self, start, out, buffer),
-            (Encoding::Blockwise(blockwise), Data::Stored(codes, _)) => {
-                blockwise.decode(codes, start, &self.shape, out, buffer)
-            }
-            (Encoding::Blockwise(_), _) | (_, Data::Declared) => {
+            (_, Data::Declared) => {
                 out.fill(0.0);
                 Ok(())
             }
+            (Encoding::Blocks(blocks), _) => blocks.decode(self, start, out, buffer),
             (encoding, _) => {
                 let bytes = self.canonical(start, out.len(), buffer)?;
                 encoding.decode(bytes, start, &self.shape, out);
@@ -199,7 +197,7 @@ impl Tensor {
         if !self.has_data() {
             return Ok(None);
         }
-        if !matches!(self.encoding, Encoding::Plain(_)) {
+        if self.encoding.is_quantized() {
             let value = self.values_f32(index, 1)?.first().copied();
             return Ok(value.map(|v| Scalar::Float(f64::from(v))));
         }

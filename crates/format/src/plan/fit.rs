@@ -5,6 +5,7 @@ use crate::model::{BLOCK, Container, Encoding, Scaled, Subject, Tensor};
 use crate::wire::to_len;
 use crate::{Advice, Error};
 use weighbridge_codec::DType;
+use weighbridge_codec::block::BlockCodec;
 use weighbridge_codec::convert::{self, Change};
 
 /// How much of something a format can keep.
@@ -26,8 +27,8 @@ pub struct Holds {
     pub dtypes: &'static [DType],
     /// Integers with a scale: which.
     pub scaled: fn(&Scaled) -> bool,
-    /// Codes in blocks, by every method.
-    pub blockwise: bool,
+    /// Codes in blocks: by which codecs.
+    pub blocks: &'static [&'static dyn BlockCodec],
     /// Product-quantized matrices.
     pub product: bool,
     /// Fewest and most dimensions.
@@ -63,11 +64,21 @@ impl Holds {
         self.vocabulary && (self.single || self.rank.1 <= 2)
     }
 
+    /// Tensors in this encoding as they are.
+    pub fn accepts(&self, encoding: &Encoding) -> bool {
+        match encoding {
+            Encoding::Plain(dtype) => self.dtypes.contains(dtype),
+            Encoding::Scaled(scaled) => (self.scaled)(scaled),
+            Encoding::Blocks(blocks) => self.blocks.contains(&blocks.codec),
+            Encoding::Product(_) => self.product,
+        }
+    }
+
     /// A format that has no place for anything: the others say what they have more.
     pub const NOTHING: Holds = Holds {
         dtypes: &[],
         scaled: |_| false,
-        blockwise: false,
+        blocks: &[],
         product: false,
         rank: (0, usize::MAX),
         empty: true,
@@ -231,15 +242,6 @@ fn misfit(tensor: &Tensor, holds: &Holds) -> Option<String> {
     }
 }
 
-fn accepts(holds: &Holds, encoding: &Encoding) -> bool {
-    match encoding {
-        Encoding::Plain(dtype) => holds.dtypes.contains(dtype),
-        Encoding::Scaled(scaled) => (holds.scaled)(scaled),
-        Encoding::Blockwise(_) => holds.blockwise,
-        Encoding::Product(_) => holds.product,
-    }
-}
-
 /// The encoding a tensor gets, and what that changes; `None` when nothing can hold it.
 fn choose(
     tensor: &Tensor,
@@ -249,28 +251,25 @@ fn choose(
     let plain = |dtype: DType| Encoding::Plain(dtype);
     let unchanged = |encoding: &Encoding| Ok(Some((encoding.clone(), Change::default())));
     let own = &tensor.encoding;
-    if let Some(target) = tensor.target.as_ref().filter(|t| accepts(holds, &t.encoding)) {
+    if let Some(target) = tensor.target.as_ref().filter(|t| holds.accepts(&t.encoding)) {
         return unchanged(&target.encoding);
     }
     if let Some(dtype) = asked.filter(|_| own.is_real()) {
         return Ok(Some((plain(dtype), measure(tensor, dtype)?)));
     }
-    if let Some(origin) = tensor.origin.as_ref().filter(|o| accepts(holds, o))
+    if let Some(origin) = tensor.origin.as_ref().filter(|o| holds.accepts(o))
         && fits_origin(tensor, origin)?
     {
         return unchanged(origin);
     }
-    if accepts(holds, own) {
+    if holds.accepts(own) {
         return unchanged(own);
     }
     let first_held = |list: &[DType]| list.iter().copied().find(|d| holds.dtypes.contains(d));
-    let stored = match own {
+    let Encoding::Plain(stored) = *own else {
         // Dequantizing gives f32 by definition.
-        Encoding::Scaled(_) | Encoding::Blockwise(_) | Encoding::Product(_) => {
-            let held = first_held(&[DType::F32, DType::F64]);
-            return Ok(held.map(|d| (plain(d), Change::default())));
-        }
-        Encoding::Plain(dtype) => *dtype,
+        let held = first_held(&[DType::F32, DType::F64]);
+        return Ok(held.map(|d| (plain(d), Change::default())));
     };
     if let Some(wider) = first_held(stored.wider()) {
         return unchanged(&plain(wider));
@@ -299,7 +298,7 @@ fn fits_origin(tensor: &Tensor, origin: &Encoding) -> Result<bool, Error> {
             measure_codes(tensor, codes.codes)?.changed == 0
         }
         // Values are looked at one by one when they are written.
-        (Encoding::Scaled(_) | Encoding::Blockwise(_) | Encoding::Product(_), _) => true,
+        _ => true,
     })
 }
 

@@ -1,9 +1,8 @@
 //! A tensor's data in an encoding, made block by block while it is written.
 
 use crate::Error;
-use crate::model::{BLOCK, Blockwise, Encoding, Produce, Tensor, row_parts};
+use crate::model::{BLOCK, BlockCoded, Encoding, Produce, Tensor, row_parts};
 use crate::wire::to_len;
-use weighbridge_codec::block::{self, BlockRow, BlockType};
 use weighbridge_codec::{DType, Scalar, convert, element};
 
 /// Streams a tensor's data in another encoding.
@@ -23,13 +22,12 @@ impl Produce for TensorStream {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let tensor = &self.tensor;
         let as_it_is = tensor.encoding == self.encoding;
-        if let Encoding::Product(_) = &self.encoding {
-            return if as_it_is { stream_rows(tensor, out) } else { Err(no_way_back(tensor)) };
-        }
-        if let Encoding::Blockwise(blockwise) = &self.encoding {
-            return match tensor.view().filter(|_| as_it_is) {
-                Some(codes) => codes.for_each_block(BLOCK as u64, out),
-                None => restore(blockwise, tensor, out),
+        if self.encoding.is_coded() {
+            return match (self.encoding.blocks(), tensor.plain_view()) {
+                (_, Some(codes)) if as_it_is => codes.for_each_block(BLOCK as u64, out),
+                _ if as_it_is => stream_rows(tensor, out),
+                (Some(blocks), _) => restore(blocks, tensor, out),
+                (None, _) => Err(no_way_back(tensor)),
             };
         }
         let (mut raw, mut floats, mut made, mut decoded) = (vec![], vec![], vec![], vec![]);
@@ -45,8 +43,6 @@ impl Produce for TensorStream {
                     let bytes = tensor.canonical(start, n, &mut raw)?;
                     convert::convert(*from, *to, bytes, n, &mut made);
                 }
-                // These are done with above.
-                (_, Encoding::Blockwise(_) | Encoding::Product(_)) => return Ok(()),
                 (_, Encoding::Plain(to)) => {
                     floats.resize(n, 0f32);
                     tensor.decode(start, &mut floats, &mut raw)?;
@@ -73,6 +69,8 @@ impl Produce for TensorStream {
                         element::write(scaled.codes, &mut made, i, Scalar::Int(code));
                     }
                 }
+                // Rows of codes are done with above.
+                _ => return Ok(()),
             }
             out(&made)?;
         }
@@ -109,42 +107,25 @@ fn not_recovered(name: &str, index: u64, value: f32) -> Error {
     )
 }
 
-/// Passes the codes of values that were decoded with these scales before to `out`.
+/// Passes the codes of values that were decoded with this front before to `out`.
 fn restore(
-    blockwise: &Blockwise,
+    blocks: &BlockCoded,
     tensor: &Tensor,
     out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let Some(layout) = Blockwise::layout(blockwise.method, &tensor.shape) else { return Ok(()) };
-    let (method, scales) = (blockwise.method, blockwise.scale_bytes()?);
-    let mut made = Vec::new();
-    for part in row_parts(layout.rows, layout.cols) {
-        let (scales, sub_scales) = layout.row_scales(scales, part.row);
-        let row = BlockRow { method, cols: 0, scales, sub_scales, codes: &[] };
+    let Some(layout) = blocks.layout(&tensor.shape) else { return Ok(()) };
+    let (codec, front) = (blocks.codec, blocks.front_bytes()?);
+    let mut codes = Vec::new();
+    for part in row_parts(layout.rows, layout.cols, codec.cut()) {
+        let front = layout.front_of(front, part.row, part.col..part.col + part.len as u64);
         let start = part.row * layout.cols + part.col;
-        made.clear();
-        for (i, values) in tensor.values_f32(start, part.len)?.chunks(block::BLOCK).enumerate() {
-            let scale = row.block_scale(to_len(part.col) / block::BLOCK + i);
-            let mut codes = [0u8; block::BLOCK];
-            for (j, (code, &value)) in codes.iter_mut().zip(values).enumerate() {
-                let index = start + (i * block::BLOCK + j) as u64;
-                *code = exact_code(value, scale, method)
-                    .ok_or_else(|| not_recovered(&tensor.name, index, value))?;
-            }
-            let end = made.len();
-            made.resize(end + method.block_bytes(), 0);
-            block::pack(method, &codes, &mut made[end..]);
-        }
-        out(&made)?;
+        let values = tensor.values_f32(start, part.len)?;
+        codes.clear();
+        codes.resize(codec.codes().size(part.len), 0);
+        codec
+            .restore(&values, front, &mut codes)
+            .map_err(|i| not_recovered(&tensor.name, start + i as u64, values[i]))?;
+        out(&codes)?;
     }
     Ok(())
-}
-
-/// The code that decodes to exactly this value, if there is one.
-#[allow(clippy::cast_possible_truncation)]
-fn exact_code(value: f32, scale: f32, method: BlockType) -> Option<u8> {
-    let code = if scale == 0.0 { 0.0 } else { (value / scale).round() };
-    let largest = f32::from(method.largest_code());
-    let there = (-largest - 1.0..=largest).contains(&code);
-    (there && (scale * code).to_bits() == value.to_bits()).then_some((code as i8).cast_unsigned())
 }

@@ -1,20 +1,20 @@
-//! A scale for every block: the scales first, then the codes while they are written.
+//! Codes in blocks: what stands before them first, then the codes while they are written.
 
 use super::error::ErrorSums;
 use super::targets::EXCLUDE;
 use super::tiles::{Tile, in_order, tiles};
 use std::sync::Arc;
 use weighbridge_codec::block::{
-    BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockRow, BlockType, Layout, Recipe,
+    BlockCodec, BlockEncoder, FRONT_REGIONS, Front, FrontMut, Layout, Recipe,
 };
-use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
+use weighbridge_format::model::{BlockCoded, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error, Tensor, View};
 
 /// How a matrix is to be quantized.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    pub method: BlockType,
+    pub codec: &'static dyn BlockCodec,
     pub encoder: BlockEncoder,
     pub clip: (f32, f32),
     /// A weight for every column.
@@ -23,85 +23,60 @@ pub(super) struct Order {
 
 /// What was found out about a tile.
 pub(super) struct Surveyed {
-    scales: Vec<u8>,
-    sub_scales: Vec<u8>,
+    /// What the rows have in each region before the codes.
+    front: [Vec<u8>; FRONT_REGIONS],
     pub errors: ErrorSums,
+}
+
+impl Surveyed {
+    fn front(&self) -> Front<'_> {
+        self.front.each_ref().map(Vec::as_slice)
+    }
+
+    /// What a row has there, which is so much in each region.
+    fn row(&mut self, row: usize, sizes: [usize; FRONT_REGIONS]) -> FrontMut<'_> {
+        let [first, second] = &mut self.front;
+        [&mut first[row * sizes[0]..][..sizes[0]], &mut second[row * sizes[1]..][..sizes[1]]]
+    }
 }
 
 impl Order {
     fn recipe(&self, tile: Tile) -> Recipe<'_> {
         let columns = to_len(tile.col)..to_len(tile.col + tile.len);
-        Recipe {
-            method: self.method,
-            encoder: self.encoder,
-            clip: self.clip,
-            importance: self.importance.as_ref().and_then(|list| list.get(columns)),
-        }
+        let importance = self.importance.as_ref().and_then(|list| list.get(columns));
+        Recipe { encoder: self.encoder, clip: self.clip, importance }
     }
 
-    /// Bytes of scales, sub-scales and codes that a row of a tile has.
-    fn lengths(&self, tile: Tile) -> (usize, usize, usize) {
-        let blocks = to_len(tile.len).div_ceil(BLOCK);
-        let codes = blocks * self.method.block_bytes();
-        if self.method.has_super_blocks() {
-            (2 * blocks.div_ceil(BLOCKS_PER_SUPER), blocks, codes)
-        } else {
-            (2 * blocks, 0, codes)
-        }
-    }
-
-    /// Chooses the scales of a tile and measures what comes of it.
+    /// Chooses what stands before the codes of a tile, and measures what comes of it.
     pub(super) fn survey(&self, tensor: &Tensor, tile: Tile) -> Result<Surveyed, Error> {
         let recipe = self.recipe(tile);
-        let cols = tensor.shape[1];
-        let values = tile.values(tensor, cols)?;
-        let (scale_len, share_len, code_len) = self.lengths(tile);
-        let rows = to_len(tile.rows);
-        let mut made = Surveyed {
-            scales: vec![0; rows * scale_len],
-            sub_scales: vec![0; rows * share_len],
-            errors: ErrorSums::default(),
-        };
-        let (mut codes, mut decoded) = (vec![0; code_len], vec![0.0; to_len(tile.len)]);
-        for (i, row) in values.chunks_exact(to_len(tile.len)).enumerate() {
-            let scales = &mut made.scales[i * scale_len..][..scale_len];
-            let sub_scales = &mut made.sub_scales[i * share_len..][..share_len];
-            let encoded = recipe.encode(row, scales, sub_scales, &mut codes);
-            let chosen = encoded.map_err(|e| e.to_string());
-            chosen.and_then(|()| check_finite(scales)).map_err(|why| {
+        let values = tile.values(tensor, tensor.shape[1])?;
+        let (len, rows) = (to_len(tile.len), to_len(tile.rows));
+        let sizes = self.codec.front_sizes(len);
+        let front = sizes.map(|size| vec![0; rows * size]);
+        let mut made = Surveyed { front, errors: ErrorSums::default() };
+        let (mut codes, mut decoded) = (vec![0; self.codec.codes().size(len)], vec![0.0; len]);
+        for (i, row) in values.chunks_exact(len).enumerate() {
+            let front = made.row(i, sizes);
+            self.codec.encode(&recipe, row, front, &mut codes).map_err(|why| {
                 let what = format!("tensor {:?}, row {}: {why}", tensor.name, tile.row + i as u64);
                 Error::refused(what, Advice::set("clip", "bounds the values").and(EXCLUDE))
             })?;
-            let cols = row.len();
-            BlockRow { method: self.method, cols, scales, sub_scales, codes: &codes }
-                .decode(&mut decoded);
+            let front = made.row(i, sizes).map(|bytes| &*bytes);
+            self.codec.decode(front, &codes, 0, &mut decoded);
             made.errors = made.errors.plus(ErrorSums::of(row, &decoded));
         }
         Ok(made)
     }
 
     /// The target of a tensor whose parts were surveyed, in order.
-    pub(super) fn target(self, tensor: &Tensor, surveyed: Vec<Surveyed>) -> Option<Target> {
-        let layout = Blockwise::layout(self.method, &tensor.shape)?;
-        let mut scales = Vec::with_capacity(to_len(layout.codes));
-        surveyed.iter().for_each(|s| scales.extend_from_slice(&s.scales));
-        scales.resize(to_len(layout.sub_scales), 0);
-        surveyed.iter().for_each(|s| scales.extend_from_slice(&s.sub_scales));
-        scales.resize(to_len(layout.codes), 0);
-        let blockwise = Arc::new(Blockwise::new(self.method, View::owned(scales)));
+    pub(super) fn target(self, tensor: &Tensor, surveyed: &[Surveyed]) -> Option<Target> {
+        let layout = BlockCoded::layout_of(self.codec, &tensor.shape)?;
+        let front = View::owned(layout.join_fronts(surveyed.iter().map(Surveyed::front)));
+        let blocks = Arc::new(BlockCoded::new(self.codec, front));
         let bounds = self.clip;
-        let data =
-            Codes { tensor: tensor.clone(), order: self, layout, blockwise: blockwise.clone() };
-        Some(Target { encoding: Encoding::Blockwise(blockwise), data: Arc::new(data), bounds })
-    }
-}
-
-/// The reference tool lets scales become infinite; a file with such values is of no use.
-fn check_finite(scales: &[u8]) -> Result<(), String> {
-    // An exponent of all ones.
-    match scales.chunks_exact(2).position(|f16| f16[1] & 0x7C == 0x7C) {
-        None => Ok(()),
-        Some(i) => Err(format!("scale {i} of the row is beyond the range of f16")),
+        let data = Codes { tensor: tensor.clone(), order: self, layout, blocks: blocks.clone() };
+        Some(Target { encoding: Encoding::Blocks(blocks), data: Arc::new(data), bounds })
     }
 }
 
@@ -111,24 +86,20 @@ struct Codes {
     tensor: Tensor,
     order: Order,
     layout: Layout,
-    blockwise: Arc<Blockwise>,
+    blocks: Arc<BlockCoded>,
 }
 
 impl Codes {
     fn make(&self, tile: Tile) -> Result<Vec<u8>, Error> {
-        let recipe = self.order.recipe(tile);
+        let (recipe, codec) = (self.order.recipe(tile), self.order.codec);
         let values = tile.values(&self.tensor, self.layout.cols)?;
-        let (scale_len, share_len, code_len) = self.order.lengths(tile);
-        let mut codes = vec![0; to_len(tile.rows) * code_len];
-        let all_scales = self.blockwise.scale_bytes()?;
-        // A tile of a long row begins at a whole super block.
-        let block = to_len(tile.col) / BLOCK;
-        let scale = 2 * if share_len > 0 { block / BLOCKS_PER_SUPER } else { block };
-        let each = values.chunks_exact(to_len(tile.len)).zip(codes.chunks_exact_mut(code_len));
+        let width = codec.codes().size(to_len(tile.len));
+        let mut codes = vec![0; to_len(tile.rows) * width];
+        let front = self.blocks.front_bytes()?;
+        let each = values.chunks_exact(to_len(tile.len)).zip(codes.chunks_exact_mut(width));
         for (row, (values, codes)) in (tile.row..).zip(each) {
-            let (scales, sub_scales) = self.layout.row_scales(all_scales, row);
-            let sub_scales = if share_len > 0 { &sub_scales[block..][..share_len] } else { &[] };
-            recipe.make_codes(values, &scales[scale..][..scale_len], sub_scales, codes);
+            let front = self.layout.front_of(front, row, tile.col..tile.col + tile.len);
+            codec.make_codes(&recipe, values, front, codes);
         }
         Ok(codes)
     }
@@ -136,6 +107,7 @@ impl Codes {
 
 impl Produce for Codes {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        in_order(&tiles(self.layout.rows, self.layout.cols), |tile| self.make(tile), out)
+        let Layout { rows, cols, codec, .. } = self.layout;
+        in_order(&tiles(rows, cols, codec.cut()), |tile| self.make(tile), out)
     }
 }

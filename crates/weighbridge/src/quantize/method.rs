@@ -1,7 +1,9 @@
 //! The methods by name.
 
-use weighbridge_codec::block;
+use weighbridge_codec::DType;
+use weighbridge_codec::block::{BlockCodec, codec_named};
 use weighbridge_codec::integer::Width;
+use weighbridge_format::model::{Scaled, Scaling};
 use weighbridge_format::{Error, Format, Formats, QuantizedContent};
 
 /// A way to store values in fewer bits.
@@ -9,8 +11,8 @@ use weighbridge_format::{Error, Format, Formats, QuantizedContent};
 pub enum Method {
     /// One scale for a tensor: `int8`, `int4`.
     PerTensor(Width),
-    /// A scale for every block: `q8`, `q4`, `k6`, `k4`, `k3`, `k2`.
-    Blocks(block::BlockType),
+    /// Codes in blocks, by any codec: `q8`, `q4`, `k6`, `k4`, `k3`, `k2` are those with a name here.
+    Blocks(&'static dyn BlockCodec),
     /// Rows of unit length, as i8bin has them: `i8`.
     UnitRows,
     /// Parts of rows as numbers of centroids: `pq`, and `opq` with a rotation before.
@@ -36,16 +38,33 @@ impl Method {
         }
     }
 
-    /// The format that a file gets: the one of these that says that it is for that.
+    /// The format that a file gets: the one of these that says that it is for that, and holds it.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is none among these.
     pub fn format(self, formats: &Formats) -> Result<&'static Format, Error> {
-        let found = formats.iter().find(|f| f.info().quantized == Some(self.content()));
+        let fits = |format: &Format| format.info().quantized == Some(self.content());
+        let found = formats.iter().find(|format| fits(format) && self.is_held_by(format));
         found.ok_or_else(|| {
             let message = format!("there is no format for {}", self.name());
             Error::unsupported(self.name(), message, "")
         })
+    }
+
+    /// Whether a format holds tensors of it as they are.
+    pub(super) fn is_held_by(self, format: &Format) -> bool {
+        let holds = &format.info().holds;
+        match self {
+            Method::Blocks(codec) => holds.blocks.contains(&codec),
+            Method::PerTensor(width) => {
+                let codes = match width {
+                    Width::Int8 => DType::I8,
+                    Width::Int4 => DType::I4,
+                };
+                (holds.scaled)(&Scaled { codes, scaling: Scaling::per_tensor(1.0, None) })
+            }
+            Method::UnitRows | Method::Product { .. } | Method::Keep => true,
+        }
     }
 
     /// The method with this name.
@@ -57,7 +76,7 @@ impl Method {
             "pq" => Some(Method::Product { rotate: false }),
             "opq" => Some(Method::Product { rotate: true }),
             "keep" => Some(Method::Keep),
-            other => block::BlockType::from_name(other).map(Method::Blocks),
+            other => codec_named(other).map(Method::Blocks),
         }
     }
 
@@ -70,7 +89,7 @@ impl Method {
             Method::Product { rotate: false } => "pq",
             Method::Product { rotate: true } => "opq",
             Method::Keep => "keep",
-            Method::Blocks(method) => method.name(),
+            Method::Blocks(codec) => codec.name(),
         }
     }
 }
@@ -85,5 +104,8 @@ mod tests {
             assert_eq!(Method::from_name(name).map(Method::name), Some(name));
         }
         assert_eq!(Method::from_name("q2"), None);
+        for codec in weighbridge_codec::block::codecs() {
+            assert!(Method::NAMES.contains(&codec.name()));
+        }
     }
 }

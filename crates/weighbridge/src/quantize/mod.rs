@@ -78,7 +78,7 @@ impl<'a> Quantization<'a> {
         // What the format has no idea of goes first, so that what is measured is what is written.
         let mut narrowing = Report::new();
         let container = container.narrowed_to(format.info(), &mut narrowing)?.into_owned();
-        settings.check()?;
+        settings.check(format)?;
         let model = calibrate::model(&container, settings)?;
         let (chosen, kept) = choice::choose(&container, settings)?;
         Ok(Quantization { settings, format, container, chosen, kept, model, narrowing })

@@ -89,17 +89,12 @@ impl QuantizeReport {
     ) -> QuantizeReport {
         let stored = |encoding: &Encoding, data: u64| {
             data + match encoding {
-                Encoding::Blockwise(b) => b.scales.len(),
                 // A scale, and a zero point where there is one, each in a region of its own.
                 Encoding::Scaled(s) => match &s.scaling {
                     Scaling::Affine { zero_points: None, .. } => 64,
                     _ => 128,
                 },
-                Encoding::Product(p) => {
-                    let parts = [Some(&p.values), p.projection.as_ref(), p.norms.as_ref()];
-                    parts.into_iter().flatten().map(|v| v.len()).sum()
-                }
-                _ => 0,
+                other => other.side_len(),
             }
         };
         // Where other formats have the scales of whole tensors is theirs to know.

@@ -2,7 +2,7 @@
 
 use super::{Calibration, Domain, Importance, Method, ProductSettings};
 use weighbridge_codec::block::BlockEncoder;
-use weighbridge_format::{Advice, Error, Formats, Options};
+use weighbridge_format::{Advice, Error, Format, Formats, Options};
 
 /// What to quantize and how.
 #[derive(Clone, Debug)]
@@ -73,7 +73,8 @@ impl QuantizeSettings {
 
     /// Whether calibrating goes with all else that is asked for.
     pub(super) fn can_calibrate(&self) -> bool {
-        self.uses_blocks()
+        let signed = |m: Method| matches!(m, Method::Blocks(codec) if codec.as_signed().is_some());
+        self.methods().any(signed)
             && self.encoder == BlockEncoder::Best
             && self.clip.is_none()
             && self.importance.is_none()
@@ -81,7 +82,7 @@ impl QuantizeSettings {
     }
 
     /// Refuses what can't be asked for together.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self, format: &Format) -> Result<(), Error> {
         self.check_encoder()?;
         self.check_method()?;
         let of_file = |m: &Method| matches!(m, Method::UnitRows | Method::Product { .. });
@@ -95,6 +96,10 @@ impl QuantizeSettings {
         {
             let advice = Advice::set_to("clip", "MIN,MAX", "is how they are given");
             return Err(Error::refused(format!("{low},{high} are not bounds"), advice));
+        }
+        if let Some(method) = self.methods().find(|method| !method.is_held_by(format)) {
+            let what = format!("{} can't hold {}", format.info().name, method.name());
+            return Err(Error::refused(what, ""));
         }
         Ok(())
     }

@@ -56,13 +56,13 @@ impl Quantization<'_> {
             let tensor = &self.container.tensors[chosen.tensor];
             let clip = bounds(tensor, self.settings)?;
             match chosen.method {
-                Method::Blocks(method) => {
+                Method::Blocks(codec) => {
                     let importance = match importance {
                         Some(importance) => importance.of(tensor)?,
                         None => None,
                     };
                     is_used |= importance.is_some();
-                    let order = Order { method, encoder: self.settings.encoder, clip, importance };
+                    let order = Order { codec, encoder: self.settings.encoder, clip, importance };
                     orders.push((chosen.tensor, order));
                 }
                 Method::PerTensor(width) => per_tensor.push((chosen.tensor, width, clip)),
@@ -87,9 +87,9 @@ impl Quantization<'_> {
         let all: Vec<(usize, Tile)> = orders
             .iter()
             .enumerate()
-            .flat_map(|(i, (tensor, _))| {
+            .flat_map(|(i, (tensor, order))| {
                 let shape = &self.container.tensors[*tensor].shape;
-                tiles(shape[0], shape[1]).into_iter().map(move |tile| (i, tile))
+                tiles(shape[0], shape[1], order.codec.cut()).into_iter().map(move |tile| (i, tile))
             })
             .collect();
         let mut surveyed: Vec<Vec<_>> = orders.iter().map(|_| Vec::new()).collect();
@@ -109,7 +109,7 @@ impl Quantization<'_> {
             let errors =
                 surveyed.iter().map(|s| s.errors).fold(ErrorSums::default(), ErrorSums::plus);
             let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
-            let target = order.target(tensor, surveyed).ok_or_else(too_large)?;
+            let target = order.target(tensor, &surveyed).ok_or_else(too_large)?;
             list.push((index, target, errors));
         }
         Ok(list)
@@ -144,7 +144,7 @@ fn bounds(tensor: &Tensor, settings: &QuantizeSettings) -> Result<(f32, f32), Er
     };
     let wider = |a: (f32, f32), b: (f32, f32)| Ok((a.0.min(b.0), a.1.max(b.1)));
     let none = || (f32::INFINITY, f32::NEG_INFINITY);
-    let found = tiles(rows, cols).par_iter().map(of_tile).try_reduce(none, wider);
+    let found = tiles(rows, cols, 1).par_iter().map(of_tile).try_reduce(none, wider);
     let (low, high) = found?;
     let most = low.abs().max(high.abs());
     Ok(settings.clip.unwrap_or(match settings.domain {

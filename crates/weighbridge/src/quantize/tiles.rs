@@ -1,7 +1,7 @@
 //! Tensors in tiles of bounded size, worked on by all cores.
 
 use weighbridge_codec::parallel::*;
-use weighbridge_format::model::BLOCK;
+use weighbridge_format::model::whole_cuts;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Error, Tensor};
 
@@ -30,14 +30,14 @@ impl Tile {
     }
 }
 
-/// A matrix in tiles of at most [`BLOCK`] values: whole rows, or parts of long rows that begin at
-/// multiples of [`BLOCK`], and so at whole super blocks.
-pub(super) fn tiles(rows: u64, cols: u64) -> Vec<Tile> {
-    let most = BLOCK as u64;
+/// A matrix in tiles of bounded size: whole rows, or parts of long rows that begin at multiples of
+/// `cut`.
+pub(super) fn tiles(rows: u64, cols: u64, cut: usize) -> Vec<Tile> {
+    let most = whole_cuts(cut) as u64;
     let mut list = Vec::new();
     if cols > most {
         for row in 0..rows {
-            let starts = (0..cols).step_by(BLOCK);
+            let starts = (0..cols).step_by(to_len(most));
             list.extend(starts.map(|col| Tile { row, rows: 1, col, len: most.min(cols - col) }));
         }
         return list;
@@ -64,17 +64,20 @@ pub(super) fn in_order<T: Copy + Sync>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weighbridge_format::model::BLOCK;
 
     #[test]
     fn tiles_cover_a_matrix_once() {
         for (rows, cols) in [(3, 5), (1000, 384), (2, 200_000), (1, 65_536), (7, 65_537)] {
-            let mut next = 0;
-            for tile in tiles(rows, cols) {
-                assert_eq!(tile.start(cols), next);
-                assert!(tile.count() <= BLOCK as u64 && tile.col % 256 == 0);
-                next += tile.count();
+            for cut in [1, 32, 48, 256] {
+                let mut next = 0;
+                for tile in tiles(rows, cols, cut) {
+                    assert_eq!(tile.start(cols), next);
+                    assert!(tile.count() <= BLOCK as u64 && tile.col % cut as u64 == 0);
+                    next += tile.count();
+                }
+                assert_eq!(next, rows * cols);
             }
-            assert_eq!(next, rows * cols);
         }
     }
 }

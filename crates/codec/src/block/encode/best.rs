@@ -6,7 +6,7 @@
 use super::group::{Group, nearest_integer};
 use super::pack::pack;
 use super::reference::truncate_to_f16;
-use super::{BLOCK, BLOCKS_PER_SUPER, BlockType, GROUP, Recipe, ScaleTooLarge};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockType, GROUP, Quantizer, ScaleTooLarge};
 use crate::simd::Eight;
 use half::f16;
 
@@ -19,35 +19,35 @@ const LARGEST_F16: f32 = f16::MAX.to_f32_const();
 #[inline(always)]
 pub(super) fn choose_scales<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &mut [u8],
     sub_scales: &mut [u8],
 ) -> Result<(), ScaleTooLarge> {
     let mut most_important = 0.0;
-    for &importance in recipe.importance.unwrap_or_default() {
+    for &importance in quantizer.recipe.importance.unwrap_or_default() {
         most_important = if importance > most_important { importance } else { most_important };
     }
     let (scales, _) = scales.as_chunks_mut::<2>();
-    if recipe.method.has_super_blocks() {
+    if quantizer.method.has_super_blocks() {
         let super_blocks = scales.iter_mut().zip(sub_scales.chunks_mut(BLOCKS_PER_SUPER));
         for (index, (scale, sub_scales)) in super_blocks.enumerate() {
-            let group = Group::<V>::new(token, recipe, row, index * GROUP, most_important);
+            let group = Group::<V>::new(token, quantizer, row, index * GROUP, most_important);
             let needed =
                 group.largest.div(group.limit).largest() * (SUB_SCALE_ONE / LARGEST_SUB_SCALE);
             check(index, needed)?;
-            let choice = choose_for_super_block(token, recipe.method, &group);
+            let choice = choose_for_super_block(token, quantizer.method, &group);
             *scale = f16::from_f32(choice.scale).to_le_bytes();
             store_sub_scales(choice.sub_scales, sub_scales);
         }
     } else {
         for (index, scales) in scales.chunks_mut(BLOCKS_PER_SUPER).enumerate() {
-            let group = Group::<V>::new(token, recipe, row, index * GROUP, most_important);
+            let group = Group::<V>::new(token, quantizer, row, index * GROUP, most_important);
             let needed = group.largest.div(group.limit).to_array();
             for (block, needed) in needed.into_iter().enumerate() {
                 check(index * BLOCKS_PER_SUPER + block, needed)?;
             }
-            let chosen = choose_for_blocks(token, recipe.method, &group);
+            let chosen = choose_for_blocks(token, quantizer.method, &group);
             for (scale, chosen) in scales.iter_mut().zip(chosen.to_array()) {
                 *scale = f16::from_f32(chosen).to_le_bytes();
             }
@@ -227,29 +227,29 @@ fn round_up_to_f16(value: f32) -> f32 {
 #[inline(always)]
 pub(super) fn make_codes<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &[u8],
     sub_scales: &[u8],
     codes: &mut [u8],
 ) {
-    let limit = f32::from(recipe.method.largest_code());
+    let limit = f32::from(quantizer.method.largest_code());
     let limits = (V::splat(token, -limit), V::splat(token, limit));
     let (scales, _) = scales.as_chunks::<2>();
-    let blocks = row.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
+    let blocks = row.chunks(BLOCK).zip(codes.chunks_exact_mut(quantizer.method.block_bytes()));
     for (index, (block, codes)) in blocks.enumerate() {
-        let scale = if recipe.method.has_super_blocks() {
+        let scale = if quantizer.method.has_super_blocks() {
             let scale = f16::from_le_bytes(scales[index / BLOCKS_PER_SUPER]).to_f32();
             scale * (f32::from(sub_scales[index]) / SUB_SCALE_ONE)
         } else {
             f16::from_le_bytes(scales[index]).to_f32()
         };
         let inverse = V::splat(token, if scale > 0.0 { 1.0 / scale } else { 0.0 });
-        let mut rounded = recipe.clamped::<V>(token, block);
+        let mut rounded = quantizer.clamped::<V>(token, block);
         for lanes in &mut rounded {
             *lanes = nearest_integer(token, lanes.mul(inverse).clamp(limits));
         }
-        pack(recipe.method, &V::truncate(rounded), codes);
+        pack(quantizer.method, &V::truncate(rounded), codes);
     }
 }
 

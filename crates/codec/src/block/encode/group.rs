@@ -1,6 +1,6 @@
 //! Eight blocks side by side, and what storing them with given scales would cost.
 
-use super::{BLOCK, GROUP, Recipe};
+use super::{BLOCK, GROUP, Quantizer};
 use crate::simd::{Eight, Vector};
 
 /// Adding and subtracting it rounds what is smaller than 2^22 to an integer, ties to even.
@@ -31,18 +31,19 @@ impl<V: Eight> Group<V> {
     #[inline(always)]
     pub(super) fn new(
         token: V::Token,
-        recipe: &Recipe<'_>,
+        quantizer: &Quantizer<'_>,
         row: &[f32],
         start: usize,
         most_important: f32,
     ) -> Self {
         let end = row.len().min(start + GROUP);
-        let bounds = (V::splat(token, recipe.clip.0), V::splat(token, recipe.clip.1));
+        let bounds =
+            (V::splat(token, quantizer.recipe.clip.0), V::splat(token, quantizer.recipe.clip.1));
         let mut magnitudes = block_per_lane(token, &row[start..end]);
         for lanes in &mut magnitudes {
             *lanes = V::clamp(*lanes, bounds).abs();
         }
-        let importance = match recipe.importance {
+        let importance = match quantizer.recipe.importance {
             None => None,
             Some(importance) => {
                 let mut weights = block_per_lane(token, &importance[start..end]);
@@ -53,7 +54,7 @@ impl<V: Eight> Group<V> {
                 Some(weights)
             }
         };
-        let limit = V::splat(token, f32::from(recipe.method.largest_code()));
+        let limit = V::splat(token, f32::from(quantizer.method.largest_code()));
         let zero = V::splat(token, 0.0);
         let mut group = Group { token, magnitudes, importance, limit, largest: zero, energy: zero };
         for (i, lanes) in group.magnitudes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! From values to scales, sub-scales and codes.
+//! From values to scales, sub-scales and signed codes.
 //!
 //! In a file all scales come before all codes, so a row is visited twice: once to choose its scales,
 //! once to make its codes. Nothing has to be kept in between but what the file keeps.
@@ -14,54 +14,23 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
-use super::{BLOCK, BLOCKS_PER_SUPER, BlockType};
+use super::{BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockType, Recipe, ScaleTooLarge};
 use crate::simd::{Eight, Level, dispatch};
 pub use pack::pack;
 
 /// Values of a super block.
 const GROUP: usize = BLOCK * BLOCKS_PER_SUPER;
 
-/// How values are quantized to scales, sub-scales and codes.
+/// One of the methods, with how values are quantized by it.
 #[derive(Clone, Copy, Debug)]
-pub struct Recipe<'a> {
+pub struct Quantizer<'a> {
     /// The bits of a code, and how scales are stored.
     pub method: BlockType,
     /// How scales and codes are chosen.
-    pub encoder: BlockEncoder,
-    /// Bounds that values are clamped to first.
-    pub clip: (f32, f32),
-    /// How much the squared error of each column counts, at least 0; all count the same without it.
-    /// [`BlockEncoder::Reference`] has no use for it.
-    pub importance: Option<&'a [f32]>,
+    pub recipe: Recipe<'a>,
 }
 
-/// How scales and codes are chosen for values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockEncoder {
-    /// Searches for scales with a small squared error.
-    Best,
-    /// Makes the same bytes as MCF's reference tool.
-    Reference,
-}
-
-/// The error of values that need a scale beyond the range of f16.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScaleTooLarge {
-    /// Which scale of the row: of a block, or of a super block.
-    pub index: usize,
-    /// The scale that the values need.
-    pub scale: f32,
-}
-
-impl std::fmt::Display for ScaleTooLarge {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "scale {} of the row is {}, beyond the range of f16", self.index, self.scale)
-    }
-}
-
-impl std::error::Error for ScaleTooLarge {}
-
-impl Recipe<'_> {
+impl Quantizer<'_> {
     /// Chooses the scales of a row (f16, little-endian: one a block, or one a super block) and its
     /// sub-scales (`sub_scales`: one byte a block for `k*`, none for `q*`).
     ///
@@ -99,7 +68,7 @@ impl Recipe<'_> {
     ///
     /// # Errors
     ///
-    /// As for [`Recipe::choose_scales`].
+    /// As for [`Quantizer::choose_scales`].
     ///
     /// # Panics
     ///
@@ -131,7 +100,7 @@ impl Recipe<'_> {
         };
         assert_eq!(scales.len(), 2 * scale_count, "length of the scales");
         assert_eq!(sub_scales.len(), share_count, "length of the sub_scales");
-        if let Some(importance) = self.importance {
+        if let Some(importance) = self.recipe.importance {
             assert_eq!(importance.len(), row.len(), "length of the importance");
         }
     }
@@ -148,12 +117,12 @@ impl Recipe<'_> {
                 &padded
             }
         };
-        let bounds = (V::splat(token, self.clip.0), V::splat(token, self.clip.1));
+        let bounds = (V::splat(token, self.recipe.clip.0), V::splat(token, self.recipe.clip.1));
         let mut values = [V::splat(token, 0.0); BLOCK / 8];
         for (lanes, eight) in values.iter_mut().zip(full.as_chunks::<8>().0) {
             *lanes = V::load(token, eight).clamp(bounds);
         }
-        if block.len() < BLOCK && !(self.clip.0 <= 0.0 && self.clip.1 >= 0.0) {
+        if block.len() < BLOCK && !(self.recipe.clip.0 <= 0.0 && self.recipe.clip.1 >= 0.0) {
             self.clear_padding(token, block.len(), &mut values);
         }
         values
@@ -175,26 +144,26 @@ impl Recipe<'_> {
 }
 
 dispatch! {
-    /// See [`Recipe::choose_scales`].
+    /// See [`Quantizer::choose_scales`].
     fn choose_scales(
-        recipe: &Recipe<'_>,
+        quantizer: &Quantizer<'_>,
         row: &[f32],
         scales: &mut [u8],
         sub_scales: &mut [u8],
     ) -> Result<(), ScaleTooLarge> = eight choose_scales_with;
 
-    /// See [`Recipe::make_codes`].
+    /// See [`Quantizer::make_codes`].
     fn make_codes(
-        recipe: &Recipe<'_>,
+        quantizer: &Quantizer<'_>,
         row: &[f32],
         scales: &[u8],
         sub_scales: &[u8],
         codes: &mut [u8],
     ) = eight make_codes_with;
 
-    /// See [`Recipe::encode`].
+    /// See [`Quantizer::encode`].
     fn encode(
-        recipe: &Recipe<'_>,
+        quantizer: &Quantizer<'_>,
         row: &[f32],
         scales: &mut [u8],
         sub_scales: &mut [u8],
@@ -205,15 +174,15 @@ dispatch! {
 #[inline(always)]
 fn choose_scales_with<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &mut [u8],
     sub_scales: &mut [u8],
 ) -> Result<(), ScaleTooLarge> {
-    match recipe.encoder {
-        BlockEncoder::Best => best::choose_scales::<V>(token, recipe, row, scales, sub_scales),
+    match quantizer.recipe.encoder {
+        BlockEncoder::Best => best::choose_scales::<V>(token, quantizer, row, scales, sub_scales),
         BlockEncoder::Reference => {
-            reference::choose_scales::<V>(token, recipe, row, scales, sub_scales);
+            reference::choose_scales::<V>(token, quantizer, row, scales, sub_scales);
             Ok(())
         }
     }
@@ -222,36 +191,36 @@ fn choose_scales_with<V: Eight>(
 #[inline(always)]
 fn make_codes_with<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &[u8],
     sub_scales: &[u8],
     codes: &mut [u8],
 ) {
-    match recipe.encoder {
+    match quantizer.recipe.encoder {
         BlockEncoder::Best => {
-            best::make_codes::<V>(token, recipe, row, scales, sub_scales, codes);
+            best::make_codes::<V>(token, quantizer, row, scales, sub_scales, codes);
         }
-        BlockEncoder::Reference => reference::make_codes::<V>(token, recipe, row, codes),
+        BlockEncoder::Reference => reference::make_codes::<V>(token, quantizer, row, codes),
     }
 }
 
 #[inline(always)]
 fn encode_with<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &mut [u8],
     sub_scales: &mut [u8],
     codes: &mut [u8],
 ) -> Result<(), ScaleTooLarge> {
-    match recipe.encoder {
+    match quantizer.recipe.encoder {
         BlockEncoder::Best => {
-            best::choose_scales::<V>(token, recipe, row, scales, sub_scales)?;
-            best::make_codes::<V>(token, recipe, row, scales, sub_scales, codes);
+            best::choose_scales::<V>(token, quantizer, row, scales, sub_scales)?;
+            best::make_codes::<V>(token, quantizer, row, scales, sub_scales, codes);
         }
         BlockEncoder::Reference => {
-            reference::encode::<V>(token, recipe, row, scales, sub_scales, codes);
+            reference::encode::<V>(token, quantizer, row, scales, sub_scales, codes);
         }
     }
     Ok(())

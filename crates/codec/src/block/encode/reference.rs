@@ -5,28 +5,29 @@
 //! again rather than reading what the first has stored.
 
 use super::pack::pack;
-use super::{BLOCK, BLOCKS_PER_SUPER, GROUP, Recipe};
+use super::{BLOCK, BLOCKS_PER_SUPER, GROUP, Quantizer};
 use crate::simd::Eight;
 
 #[inline(always)]
 pub(super) fn choose_scales<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &mut [u8],
     sub_scales: &mut [u8],
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
-    if recipe.method.has_super_blocks() {
+    if quantizer.method.has_super_blocks() {
         let groups = row.chunks(GROUP).zip(sub_scales.chunks_mut(BLOCKS_PER_SUPER));
         for (scale, (group, sub_scales)) in scales.iter_mut().zip(groups) {
-            let chosen = SuperBlock::new(block_scales::<V>(token, recipe, group));
+            let chosen = SuperBlock::new(block_scales::<V>(token, quantizer, group));
             *scale = truncate_to_f16(chosen.scale).to_le_bytes();
             sub_scales.copy_from_slice(&chosen.sub_scales[..sub_scales.len()]);
         }
     } else {
         for (scales, group) in scales.chunks_mut(BLOCKS_PER_SUPER).zip(row.chunks(GROUP)) {
-            for (scale, chosen) in scales.iter_mut().zip(block_scales::<V>(token, recipe, group)) {
+            for (scale, chosen) in scales.iter_mut().zip(block_scales::<V>(token, quantizer, group))
+            {
                 *scale = truncate_to_f16(chosen).to_le_bytes();
             }
         }
@@ -36,16 +37,16 @@ pub(super) fn choose_scales<V: Eight>(
 #[inline(always)]
 pub(super) fn make_codes<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     codes: &mut [u8],
 ) {
-    for (group, codes) in row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe))) {
-        let mut scales = block_scales::<V>(token, recipe, group);
-        if recipe.method.has_super_blocks() {
+    for (group, codes) in row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(quantizer))) {
+        let mut scales = block_scales::<V>(token, quantizer, group);
+        if quantizer.method.has_super_blocks() {
             scales = SuperBlock::new(scales).block_scales();
         }
-        encode_group::<V>(token, recipe, group, scales, codes);
+        encode_group::<V>(token, quantizer, group, scales, codes);
     }
 }
 
@@ -53,17 +54,17 @@ pub(super) fn make_codes<V: Eight>(
 #[inline(always)]
 pub(super) fn encode<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     row: &[f32],
     scales: &mut [u8],
     sub_scales: &mut [u8],
     codes: &mut [u8],
 ) {
     let (scales, _) = scales.as_chunks_mut::<2>();
-    let groups = row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(recipe)));
+    let groups = row.chunks(GROUP).zip(codes.chunks_mut(group_bytes(quantizer)));
     for (index, (group, codes)) in groups.enumerate() {
-        let mut used = block_scales::<V>(token, recipe, group);
-        if recipe.method.has_super_blocks() {
+        let mut used = block_scales::<V>(token, quantizer, group);
+        if quantizer.method.has_super_blocks() {
             let chosen = SuperBlock::new(used);
             let sub_scales = &mut sub_scales[index * BLOCKS_PER_SUPER..];
             let count = sub_scales.len().min(BLOCKS_PER_SUPER);
@@ -77,27 +78,27 @@ pub(super) fn encode<V: Eight>(
                 .zip(used)
                 .for_each(|(s, used)| *s = truncate_to_f16(used).to_le_bytes());
         }
-        encode_group::<V>(token, recipe, group, used, codes);
+        encode_group::<V>(token, quantizer, group, used, codes);
     }
 }
 
 /// Bytes of the codes of eight blocks.
-const fn group_bytes(recipe: &Recipe<'_>) -> usize {
-    BLOCKS_PER_SUPER * recipe.method.block_bytes()
+const fn group_bytes(quantizer: &Quantizer<'_>) -> usize {
+    BLOCKS_PER_SUPER * quantizer.method.block_bytes()
 }
 
 #[inline(always)]
 fn encode_group<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     group: &[f32],
     scales: [f32; BLOCKS_PER_SUPER],
     codes: &mut [u8],
 ) {
     let inverses = V::splat(token, 1.0).div(V::load(token, &scales)).to_array();
-    let blocks = group.chunks(BLOCK).zip(codes.chunks_exact_mut(recipe.method.block_bytes()));
+    let blocks = group.chunks(BLOCK).zip(codes.chunks_exact_mut(quantizer.method.block_bytes()));
     for ((block, codes), inverse) in blocks.zip(inverses) {
-        encode_block::<V>(token, recipe, block, inverse, codes);
+        encode_block::<V>(token, quantizer, block, inverse, codes);
     }
 }
 
@@ -137,12 +138,12 @@ impl SuperBlock {
 #[inline(always)]
 fn block_scales<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     values: &[f32],
 ) -> [f32; BLOCKS_PER_SUPER] {
     let mut largest = [V::splat(token, 0.0); BLOCKS_PER_SUPER];
     for (largest, block) in largest.iter_mut().zip(values.chunks(BLOCK)) {
-        for lanes in recipe.clamped::<V>(token, block) {
+        for lanes in quantizer.clamped::<V>(token, block) {
             *largest = lanes.abs().max(*largest);
         }
     }
@@ -151,13 +152,13 @@ fn block_scales<V: Eight>(
     for lanes in V::transpose(largest) {
         of_blocks = lanes.max(of_blocks);
     }
-    of_blocks.div(V::splat(token, f32::from(recipe.method.largest_code()))).to_array()
+    of_blocks.div(V::splat(token, f32::from(quantizer.method.largest_code()))).to_array()
 }
 
 #[inline(always)]
 fn encode_block<V: Eight>(
     token: V::Token,
-    recipe: &Recipe<'_>,
+    quantizer: &Quantizer<'_>,
     block: &[f32],
     inverse: f32,
     packed: &mut [u8],
@@ -167,15 +168,15 @@ fn encode_block<V: Eight>(
         packed.fill(0);
         return;
     }
-    let limit = f32::from(recipe.method.largest_code());
+    let limit = f32::from(quantizer.method.largest_code());
     let limits = (V::splat(token, -limit), V::splat(token, limit));
-    let mut rounded = recipe.clamped::<V>(token, block);
+    let mut rounded = quantizer.clamped::<V>(token, block);
     for lanes in &mut rounded {
         let quotient = lanes.mul(V::splat(token, inverse)).clamp(limits);
         // Ties away from zero. Half itself would take 0.49999997 to 1.
         *lanes = quotient.add(V::splat(token, 0.5f32.next_down()).with_sign_of(quotient));
     }
-    pack(recipe.method, &V::truncate(rounded), packed);
+    pack(quantizer.method, &V::truncate(rounded), packed);
 }
 
 /// Truncates the mantissa to that of f16; what would be subnormal is zero, what is too large

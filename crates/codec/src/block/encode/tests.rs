@@ -30,24 +30,24 @@ impl Encoded {
         }
     }
 
-    fn new(recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
-        let mut e = Encoded::empty(recipe.method, row.len());
-        recipe.choose_scales(row, &mut e.scales, &mut e.sub_scales).unwrap();
-        recipe.make_codes(row, &e.scales, &e.sub_scales, &mut e.codes);
+    fn new(quantizer: &Quantizer<'_>, row: &[f32]) -> Encoded {
+        let mut e = Encoded::empty(quantizer.method, row.len());
+        quantizer.choose_scales(row, &mut e.scales, &mut e.sub_scales).unwrap();
+        quantizer.make_codes(row, &e.scales, &e.sub_scales, &mut e.codes);
         e
     }
 
     /// In one step instead of two.
-    fn in_one_step(level: Level, recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
-        let mut e = Encoded::empty(recipe.method, row.len());
-        encode(level, recipe, row, &mut e.scales, &mut e.sub_scales, &mut e.codes).unwrap();
+    fn in_one_step(level: Level, quantizer: &Quantizer<'_>, row: &[f32]) -> Encoded {
+        let mut e = Encoded::empty(quantizer.method, row.len());
+        encode(level, quantizer, row, &mut e.scales, &mut e.sub_scales, &mut e.codes).unwrap();
         e
     }
 
-    fn at(level: Level, recipe: &Recipe<'_>, row: &[f32]) -> Encoded {
-        let mut e = Encoded::empty(recipe.method, row.len());
-        choose_scales(level, recipe, row, &mut e.scales, &mut e.sub_scales).unwrap();
-        make_codes(level, recipe, row, &e.scales, &e.sub_scales, &mut e.codes);
+    fn at(level: Level, quantizer: &Quantizer<'_>, row: &[f32]) -> Encoded {
+        let mut e = Encoded::empty(quantizer.method, row.len());
+        choose_scales(level, quantizer, row, &mut e.scales, &mut e.sub_scales).unwrap();
+        make_codes(level, quantizer, row, &e.scales, &e.sub_scales, &mut e.codes);
         e
     }
 
@@ -71,8 +71,21 @@ impl Encoded {
     }
 }
 
-fn recipe(method: BlockType, encoder: BlockEncoder) -> Recipe<'static> {
-    Recipe { method, encoder, clip: (f32::NEG_INFINITY, f32::INFINITY), importance: None }
+fn quantizer(method: BlockType, encoder: BlockEncoder) -> Quantizer<'static> {
+    let clip = (f32::NEG_INFINITY, f32::INFINITY);
+    Quantizer { method, recipe: Recipe { encoder, clip, importance: None } }
+}
+
+/// The same, where the error of a column counts as much as it is important.
+fn weighed<'a>(quantizer: Quantizer<'_>, importance: &'a [f32]) -> Quantizer<'a> {
+    let Recipe { encoder, clip, .. } = quantizer.recipe;
+    let recipe = Recipe { encoder, clip, importance: Some(importance) };
+    Quantizer { method: quantizer.method, recipe }
+}
+
+/// The same, of values that are clamped first.
+fn clipped(quantizer: Quantizer<'_>, clip: (f32, f32)) -> Quantizer<'_> {
+    Quantizer { recipe: Recipe { clip, ..quantizer.recipe }, ..quantizer }
 }
 
 /// Numbers from 0 to 1 that are the same in every run.
@@ -128,18 +141,17 @@ fn every_machine_makes_the_same_bytes() {
         for (kind, row) in rows(cols) {
             for method in BlockType::ALL {
                 for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
-                    let even = recipe(method, encoder);
-                    let clipped = Recipe { clip: (-0.04, 0.03), ..even };
-                    let weighed = Recipe { importance: Some(&importance), ..even };
-                    // Bounds that leave out what rows are filled up with.
-                    let above = Recipe { clip: (0.01, 0.03), ..even };
-                    for recipe in [even, clipped, above, weighed] {
-                        let plain = Encoded::at(Level::PLAIN, &recipe, &row);
+                    let even = quantizer(method, encoder);
+                    // The last bounds leave out what rows are filled up with.
+                    let bounds = [(-0.04, 0.03), (0.01, 0.03)].map(|clip| clipped(even, clip));
+                    let weighed = weighed(even, &importance);
+                    for quantizer in [even, bounds[0], bounds[1], weighed] {
+                        let plain = Encoded::at(Level::PLAIN, &quantizer, &row);
                         for &level in &levels {
-                            let here = Encoded::at(level, &recipe, &row);
-                            assert_eq!(here, plain, "{level} {kind} {cols} {recipe:?}");
-                            let once = Encoded::in_one_step(level, &recipe, &row);
-                            assert_eq!(once, plain, "{level} {kind} {cols} {recipe:?}");
+                            let here = Encoded::at(level, &quantizer, &row);
+                            assert_eq!(here, plain, "{level} {kind} {cols} {quantizer:?}");
+                            let once = Encoded::in_one_step(level, &quantizer, &row);
+                            assert_eq!(once, plain, "{level} {kind} {cols} {quantizer:?}");
                         }
                     }
                 }
@@ -153,8 +165,8 @@ fn the_best_is_never_worse_than_the_reference() {
     for cols in LENGTHS {
         for (kind, row) in rows(cols) {
             for method in BlockType::ALL {
-                let best = Encoded::new(&recipe(method, BlockEncoder::Best), &row);
-                let reference = Encoded::new(&recipe(method, BlockEncoder::Reference), &row);
+                let best = Encoded::new(&quantizer(method, BlockEncoder::Best), &row);
+                let reference = Encoded::new(&quantizer(method, BlockEncoder::Reference), &row);
                 let (best, reference) = (best.error(&row, None), reference.error(&row, None));
                 let slack = 1.0 + 1e-5;
                 assert!(best <= reference * slack, "{kind} {cols} {method}: {best} {reference}");
@@ -171,7 +183,7 @@ fn the_best_is_clearly_better_on_a_bell_curve() {
     let energy: f64 = row.iter().map(|&v| f64::from(v).powi(2)).sum();
     let most = [0.0051, 0.094, 0.0216, 0.094, 0.202, 0.435];
     for (method, most) in BlockType::ALL.into_iter().zip(most) {
-        let error = Encoded::new(&recipe(method, BlockEncoder::Best), &row).error(&row, None);
+        let error = Encoded::new(&quantizer(method, BlockEncoder::Best), &row).error(&row, None);
         let relative = (error / energy).sqrt();
         assert!(relative < most, "{method}: {relative}");
     }
@@ -183,7 +195,7 @@ fn codes_and_sub_scales_are_those_that_the_format_has() {
         for (kind, row) in rows(cols) {
             for method in BlockType::ALL {
                 for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
-                    let encoded = Encoded::new(&recipe(method, encoder), &row);
+                    let encoded = Encoded::new(&quantizer(method, encoder), &row);
                     let codes = encoded.codes();
                     let limit = method.largest_code();
                     assert!(codes.iter().all(|&c| (-limit..=limit).contains(&c)), "{kind}");
@@ -206,7 +218,7 @@ fn the_reference_is_its_definition() {
     for cols in LENGTHS {
         for (kind, row) in rows(cols) {
             for method in BlockType::ALL {
-                let encoded = Encoded::new(&recipe(method, BlockEncoder::Reference), &row);
+                let encoded = Encoded::new(&quantizer(method, BlockEncoder::Reference), &row);
                 let limit = f32::from(method.largest_code());
                 let scale_of = |b: &[f32]| b.iter().fold(0.0, |m: f32, v| m.max(v.abs())) / limit;
                 let scales: Vec<f32> = row.chunks(BLOCK).map(scale_of).collect();
@@ -246,7 +258,7 @@ fn halves_go_away_from_zero_in_the_reference() {
             expected.extend([below + 1, below, below + 1, -below - 1, -below]);
         }
         row.truncate(BLOCK);
-        let codes = Encoded::new(&recipe(method, BlockEncoder::Reference), &row).codes();
+        let codes = Encoded::new(&quantizer(method, BlockEncoder::Reference), &row).codes();
         assert_eq!(codes[..row.len()], expected[..row.len()], "{method}");
     }
 }
@@ -257,10 +269,9 @@ fn importance_lowers_the_error_that_it_weighs() {
     let row: Vec<f32> = (0..2048).map(|_| r.normal()).collect();
     let importance: Vec<f32> = (0..row.len()).map(|_| 1000.0 * r.next().powi(8)).collect();
     for method in BlockType::ALL {
-        let even = recipe(method, BlockEncoder::Best);
-        let weighed = Recipe { importance: Some(&importance), ..even };
-        let errors = [even, weighed].map(|recipe| {
-            let encoded = Encoded::new(&recipe, &row);
+        let even = quantizer(method, BlockEncoder::Best);
+        let errors = [even, weighed(even, &importance)].map(|quantizer| {
+            let encoded = Encoded::new(&quantizer, &row);
             (encoded.error(&row, Some(&importance)), encoded.error(&row, None))
         });
         assert!(errors[1].0 < 0.9 * errors[0].0, "{method}: {errors:?}");
@@ -268,8 +279,8 @@ fn importance_lowers_the_error_that_it_weighs() {
         // What counts is how the columns compare.
         for nothing_said in [0.0, 1e-38, 1e30] {
             let importance = vec![nothing_said; row.len()];
-            let recipe = Recipe { importance: Some(&importance), ..even };
-            assert_eq!(Encoded::new(&recipe, &row), Encoded::new(&even, &row), "{method}");
+            let no_matter = weighed(even, &importance);
+            assert_eq!(Encoded::new(&no_matter, &row), Encoded::new(&even, &row), "{method}");
         }
     }
 }
@@ -280,9 +291,9 @@ fn values_are_clamped_first() {
     let clamped: Vec<f32> = row.iter().map(|v| v.clamp(-1.0, 2.0)).collect();
     for method in BlockType::ALL {
         for encoder in [BlockEncoder::Best, BlockEncoder::Reference] {
-            let recipe = recipe(method, encoder);
-            let clipped = Recipe { clip: (-1.0, 2.0), ..recipe };
-            assert_eq!(Encoded::new(&clipped, &row), Encoded::new(&recipe, &clamped));
+            let quantizer = quantizer(method, encoder);
+            let clipped = clipped(quantizer, (-1.0, 2.0));
+            assert_eq!(Encoded::new(&clipped, &row), Encoded::new(&quantizer, &clamped));
         }
     }
 }
@@ -293,7 +304,7 @@ fn a_scale_beyond_f16_is_refused() {
         let limit = f32::from(method.largest_code());
         let (index, reach) = if method.has_super_blocks() { (1, 63.0 / 32.0) } else { (9, 1.0) };
         let mut row = vec![1.0; 300];
-        let best = recipe(method, BlockEncoder::Best);
+        let best = quantizer(method, BlockEncoder::Best);
         row[290] = -65_504.0 * limit * reach * 0.999;
         let largest = Encoded::new(&best, &row);
         assert!(largest.error(&row, None).sqrt() < 0.01 * f64::from(row[290].abs()), "{method}");
@@ -303,11 +314,11 @@ fn a_scale_beyond_f16_is_refused() {
             let refused = best.choose_scales(&row, &mut e.scales, &mut e.sub_scales).unwrap_err();
             assert_eq!(refused.index, index, "{method} {refused}");
             assert!(refused.scale > 65_504.0, "{method} {refused}");
-            let clipped = Recipe { clip: (-1e4, 1e4), ..best };
+            let clipped = clipped(best, (-1e4, 1e4));
             assert!(clipped.choose_scales(&row, &mut e.scales, &mut e.sub_scales).is_ok());
         }
         // The reference tool stores infinity.
-        let stored = Encoded::new(&recipe(method, BlockEncoder::Reference), &row);
+        let stored = Encoded::new(&quantizer(method, BlockEncoder::Reference), &row);
         assert_eq!(stored.scales[2 * index..][..2], 0x7C00u16.to_le_bytes());
     }
 }
@@ -321,10 +332,10 @@ fn nan_and_infinity_do_no_harm() {
                 let mixed: Vec<f32> =
                     (0..70).map(|i| if i % 3 == 0 { value } else { 1.0 }).collect();
                 for row in [row, mixed] {
-                    let recipe = Recipe { importance: Some(&row), ..recipe(method, encoder) };
+                    let quantizer = weighed(quantizer(method, encoder), &row);
                     let mut e = Encoded::empty(method, row.len());
-                    let _ = recipe.choose_scales(&row, &mut e.scales, &mut e.sub_scales);
-                    recipe.make_codes(&row, &e.scales, &e.sub_scales, &mut e.codes);
+                    let _ = quantizer.choose_scales(&row, &mut e.scales, &mut e.sub_scales);
+                    quantizer.make_codes(&row, &e.scales, &e.sub_scales, &mut e.codes);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::rules::{CUT_SHORT, DIRECTORY, FILE_SIZE, HEADER_SIZE, VERSION};
 use crate::source::Source;
 use crate::wire::{Cursor, Findings, Span, Stop, put_u16, put_u32, put_u64};
 use weighbridge_codec::DType;
-use weighbridge_codec::block::BlockType;
+use weighbridge_codec::block::{BlockCodec, BlockType};
 
 pub(super) const MAGIC: [u8; 4] = *b"MCF\0";
 pub(super) const MAJOR: u16 = 1;
@@ -49,7 +49,7 @@ pub(super) enum Kind {
     Plain(DType),
     /// One scale for the whole tensor.
     PerTensor(DType),
-    Blocks(BlockType),
+    Blocks(&'static dyn BlockCodec),
 }
 
 /// The plain types, numbered from 1 on.
@@ -68,21 +68,26 @@ pub(super) const DTYPES: &[DType] = &[
     DType::U64,
 ];
 
-const QUANTIZED: [(u32, Kind); 8] = [
-    (0x10, Kind::PerTensor(DType::I8)),
-    (0x11, Kind::PerTensor(DType::I4)),
-    (0x20, Kind::Blocks(BlockType::Q8)),
-    (0x21, Kind::Blocks(BlockType::Q4)),
-    (0x30, Kind::Blocks(BlockType::K6)),
-    (0x31, Kind::Blocks(BlockType::K4)),
-    (0x32, Kind::Blocks(BlockType::K3)),
-    (0x33, Kind::Blocks(BlockType::K2)),
+const PER_TENSOR: [(u32, Kind); 2] =
+    [(0x10, Kind::PerTensor(DType::I8)), (0x11, Kind::PerTensor(DType::I4))];
+
+/// The codecs of blocks, and their numbers.
+pub(super) const CODECS: &[&dyn BlockCodec] = &[
+    &BlockType::Q8,
+    &BlockType::Q4,
+    &BlockType::K6,
+    &BlockType::K4,
+    &BlockType::K3,
+    &BlockType::K2,
 ];
+const CODEC_NUMBERS: [u32; CODECS.len()] = [0x20, 0x21, 0x30, 0x31, 0x32, 0x33];
 
 impl Kind {
     /// Every type with its number.
     fn all() -> impl Iterator<Item = (u32, Kind)> {
-        (1..).zip(DTYPES.iter().map(|dtype| Kind::Plain(*dtype))).chain(QUANTIZED)
+        let plain = (1..).zip(DTYPES.iter().map(|dtype| Kind::Plain(*dtype)));
+        let blocks = CODECS.iter().map(|codec| Kind::Blocks(*codec));
+        plain.chain(PER_TENSOR).chain(CODEC_NUMBERS.into_iter().zip(blocks))
     }
 
     pub(super) fn from_number(number: u32) -> Option<Kind> {
@@ -96,7 +101,7 @@ impl Kind {
     /// Block and super block sizes of a QuantInfo record.
     pub(super) fn block_sizes(self) -> (u16, u16) {
         match self {
-            Kind::Blocks(method) if method.has_super_blocks() => (32, 256),
+            Kind::Blocks(codec) if codec.cut() > codec.codes().values => (32, 256),
             Kind::Blocks(_) => (32, 0),
             _ => (0, 0),
         }
@@ -107,7 +112,7 @@ impl Kind {
             Kind::Plain(dtype) => dtype.name(),
             Kind::PerTensor(DType::I4) => "int4",
             Kind::PerTensor(_) => "int8",
-            Kind::Blocks(method) => method.name(),
+            Kind::Blocks(codec) => codec.name(),
         }
     }
 }

@@ -25,7 +25,7 @@ const INFO: FormatInfo = FormatInfo {
     holds: Holds {
         dtypes: layout::DTYPES,
         scaled: holds_scaled,
-        blockwise: true,
+        blocks: layout::CODECS,
         rank: (0, 64),
         empty: false,
         metadata: Keeps::Text,

@@ -67,9 +67,7 @@ impl<'a> Payload<'a> {
             (_, Encoding::Plain(_) | Encoding::Product(_)) => {
                 (Kind::Plain(encoding.stored()), None, WEIGHTS)
             }
-            (_, Encoding::Blockwise(b)) => {
-                (Kind::Blocks(b.method), Some(b.scales.clone()), WEIGHTS)
-            }
+            (_, Encoding::Blocks(b)) => (Kind::Blocks(b.codec), Some(b.front.clone()), WEIGHTS),
             (_, Encoding::Scaled(scaled)) => {
                 // Only codes with a zero point may be the most negative one.
                 let (scale, mut zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
@@ -89,11 +87,11 @@ impl<'a> Payload<'a> {
         let known = decided.or_else(|| facts(container, tensor)?.get("clips").and_then(clips_of));
         let needs_record =
             !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
-        let clips = match (known, encoding, tensor.view()) {
+        let clips = match (known, encoding.blocks(), tensor.view()) {
             (Some(known), ..) => known,
             // Many names for the same payload are no more work than one.
-            (None, Encoding::Blockwise(b), Some(codes)) if needs_record => {
-                match derived.entry((b.scales.place(), codes.place(), shape.clone())) {
+            (None, Some(blocks), Some(codes)) if needs_record => {
+                match derived.entry((blocks.front.place(), codes.place(), shape.clone())) {
                     MapEntry::Occupied(known) => *known.get(),
                     MapEntry::Vacant(place) => *place.insert(derived_clips(tensor, encoding)?),
                 }

@@ -8,7 +8,7 @@ use super::rules::*;
 use super::{carry, index, model_info, quant_info};
 use crate::Input;
 use crate::model::{
-    Attachment, Blockwise, Container, Dialect, Encoding, Note, NoteKind, Scaled, Scaling, Subject,
+    Attachment, BlockCoded, Container, Dialect, Encoding, Note, NoteKind, Scaled, Scaling, Subject,
     Tensor, Value,
 };
 use crate::source::{Source, View};
@@ -239,7 +239,7 @@ impl Payloads<'_> {
                 (Encoding::Plain(dtype), 0)
             }
             Kind::PerTensor(codes) => self.per_tensor(entry, codes, record, &field)?,
-            Kind::Blocks(method) => {
+            Kind::Blocks(codec) => {
                 if entry.shape.len() != 2 {
                     let finding = RANK.at(entry.span.start + 12..entry.span.start + 16);
                     let found = format!("{} dimensions", entry.shape.len());
@@ -249,11 +249,11 @@ impl Payloads<'_> {
                         .found(found)
                         .into());
                 }
-                let layout = Blockwise::layout(method, &entry.shape);
+                let layout = BlockCoded::layout_of(codec, &entry.shape);
                 self.check_size(entry, layout.map(|l| l.size), &field)?;
-                let front = layout.map_or(0, |l| l.codes);
+                let front = layout.map_or(0, |l| l.codes.start);
                 let scales = self.view(entry.data..entry.data + front)?;
-                (Encoding::Blockwise(Arc::new(Blockwise::new(method, scales))), front)
+                (Encoding::Blocks(Arc::new(BlockCoded::new(codec, scales))), front)
             }
         };
         let mut dialect = Dialect::new();

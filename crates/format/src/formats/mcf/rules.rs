@@ -4,15 +4,14 @@ use super::super::values::try_map_all;
 use super::super::values::{check_finite, check_padding};
 use super::{carry, quant_info, write};
 use crate::Error;
-use crate::model::Blockwise;
-use crate::model::{Container, Encoding, Scaled, Scaling, Tensor};
+use crate::model::{BlockCoded, Container, Encoding, Scaled, Scaling, Tensor};
 use crate::plan::Piece;
 use crate::source::Source;
 use crate::source::View;
 use crate::wire::{Finding, Findings, to_len};
 use crate::{Input, Options, rules};
 use std::collections::HashSet;
-use weighbridge_codec::block::{BLOCK, BLOCKS_PER_SUPER};
+use weighbridge_codec::block::FlawKind;
 use weighbridge_codec::{DType, scan};
 
 rules! {
@@ -92,7 +91,7 @@ pub(super) fn check(
 fn check_codes(tensor: &Tensor) -> Result<Vec<Finding>, Error> {
     match (&tensor.encoding, tensor.view()) {
         (Encoding::Scaled(scaled), Some(codes)) => check_per_tensor(tensor, scaled, codes),
-        (Encoding::Blockwise(blockwise), Some(codes)) => check_blocks(tensor, blockwise, codes),
+        (Encoding::Blocks(blocks), Some(codes)) => check_blocks(tensor, blocks, codes),
         _ => Ok(Vec::new()),
     }
 }
@@ -114,61 +113,50 @@ fn check_per_tensor(tensor: &Tensor, scaled: &Scaled, codes: &View) -> Result<Ve
     Ok(found)
 }
 
-fn check_blocks(
-    tensor: &Tensor,
-    blockwise: &Blockwise,
-    codes: &View,
-) -> Result<Vec<Finding>, Error> {
-    let layout = Blockwise::layout(blockwise.method, &tensor.shape);
-    let Some(layout) = layout else { return Ok(Vec::new()) };
-    let scales = blockwise.scale_bytes()?;
-    let most_negative = -layout.method.largest_code() - 1;
-    let (front, data) = (blockwise.scales.span().start, codes.span().start);
+fn check_blocks(tensor: &Tensor, blocks: &BlockCoded, codes: &View) -> Result<Vec<Finding>, Error> {
+    let Some(layout) = blocks.layout(&tensor.shape) else { return Ok(Vec::new()) };
+    let scales = blocks.front_bytes()?;
+    let (front, data) = (blocks.front.span().start, codes.span().start);
     let mut found: [Option<Finding>; 5] = [const { None }; 5];
     let note = |slot: &mut Option<Finding>, make: &dyn Fn() -> Finding| {
         if slot.is_none() {
             *slot = Some(make().field(format!("tensor {:?}", tensor.name)));
         }
     };
-    for gap in [
-        layout.scales_size()..layout.sub_scales,
-        layout.sub_scales + layout.shares_size()..layout.codes,
-    ] {
+    for gap in layout.gaps() {
         let bytes = scales.get(to_len(gap.start)..to_len(gap.end)).unwrap_or_default();
         if let Some(i) = scan::first_non_zero(bytes) {
             let at = front + gap.start + i as u64;
             note(&mut found[0], &|| PADDING.at(at..at + 1).expected(0).found(bytes[i]));
         }
     }
-    blockwise.for_each_row(codes, &tensor.shape, |index, row| {
-        for block in 0..to_len(layout.blocks_per_row) {
-            let place = index * layout.blocks_per_row + block as u64;
-            if let Some(&share) = row.sub_scales.get(block).filter(|s| **s > 63) {
-                let at = front + layout.sub_scales + place;
-                note(&mut found[1], &|| SHARE.at(at..at + 1).expected("0 to 63").found(share));
-            }
-            let per_scale = if layout.method.has_super_blocks() { BLOCKS_PER_SUPER } else { 1 };
-            let scale = row.block_scale(block);
-            if !scale.is_finite() {
-                let at = front + 2 * (index * layout.scales_per_row + (block / per_scale) as u64);
-                note(&mut found[2], &|| SCALE.at(at..at + 2).expected("a number").found(scale));
-            }
-            let codes = row.block_codes(block);
-            let size = layout.method.block_bytes() as u64;
-            let span = data + place * size..data + (place + 1) * size;
-            if let Some(i) = codes.iter().position(|&c| c == most_negative) {
-                let index = index * layout.cols + (block * BLOCK + i) as u64;
-                note(&mut found[3], &|| {
-                    let expected = format!("{} to {}", most_negative + 1, -(most_negative + 1));
-                    let text = format!("{most_negative} at index {index}");
+    blocks.for_each_row(codes, &tensor.shape, |row, scales, codes| {
+        blocks.codec.check(scales, codes, to_len(layout.cols), &mut |flaw| {
+            let (base, place) = match flaw.region {
+                Some(region) => (front + layout.front[region].start, layout.front[region]),
+                None => (data, layout.codes),
+            };
+            let start = base + row * place.row_bytes;
+            let span = start + flaw.bytes.start as u64..start + flaw.bytes.end as u64;
+            match flaw.kind {
+                FlawKind::SubScale { found: share, largest } => note(&mut found[1], &|| {
+                    SHARE.at(span.clone()).expected(format!("0 to {largest}")).found(share)
+                }),
+                FlawKind::Scale(scale) => note(&mut found[2], &|| {
+                    SCALE.at(span.clone()).expected("a number").found(scale)
+                }),
+                FlawKind::MostNegative { code, value } => note(&mut found[3], &|| {
+                    let expected = format!("{} to {}", code + 1, -(code + 1));
+                    let index = row * layout.cols + value as u64;
+                    let text = format!("{code} at index {index}");
                     MOST_NEGATIVE.at(span.clone()).expected(expected).found(text)
-                });
+                }),
+                FlawKind::Filling(code) => {
+                    note(&mut found[4], &|| ROW_END.at(span.clone()).expected(0).found(code))
+                }
+                _ => {}
             }
-            let used = BLOCK.min(row.cols - block * BLOCK);
-            if let Some(code) = codes[used..].iter().find(|&&c| c != 0) {
-                note(&mut found[4], &|| ROW_END.at(span.clone()).expected(0).found(code));
-            }
-        }
+        });
         true
     })?;
     Ok(found.into_iter().flatten().collect())

@@ -32,7 +32,7 @@ const INFO: FormatInfo = FormatInfo {
         vocabulary: true,
         subwords: true,
         attachments: true,
-        declared: |_| true,
+        declared: hub::can_name,
         records: true,
         ..Holds::NOTHING
     },

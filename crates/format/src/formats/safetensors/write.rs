@@ -7,7 +7,7 @@ use super::hub::Stored;
 use crate::model::{Container, Encoding, Note, NoteKind, Subject};
 use crate::plan::{FilePlan, Piece, Plan, Report, fit};
 use crate::wire::put_u64;
-use crate::{Advice, Error, Options, Tensor};
+use crate::{Advice, Error, Options};
 use serde_json::{Value as Json, json};
 use weighbridge_codec::DType;
 
@@ -21,8 +21,11 @@ pub(super) fn plan(
     let keep_codes = options.flag("keep-codes");
     let mut codes = vec![false; container.tensors.len()];
     for (tensor, codes) in container.tensors.iter().zip(&mut codes) {
-        let keeps = container.dtype.is_none() && (keep_codes || !is_recoverable(tensor)?);
-        *codes = keeps && !matches!(tensor.encoding, Encoding::Plain(_));
+        // Codes of a codec that the entry can't name would mean nothing to a reader.
+        let can_keep = container.dtype.is_none()
+            && tensor.encoding.is_quantized()
+            && hub::can_name(&tensor.encoding);
+        *codes = can_keep && (keep_codes || !tensor.is_recoverable()?);
         if *codes && !keep_codes {
             let subject = Subject::Tensor(tensor.name.clone());
             let text =
@@ -34,9 +37,7 @@ pub(super) fn plan(
     for (tensor, _) in plain.tensors.iter_mut().zip(&codes).filter(|(_, c)| **c) {
         // Codes in blocks and of parts stand in rows of bytes.
         let bytes = tensor.stored_len().unwrap_or(0);
-        if let (Encoding::Blockwise(_) | Encoding::Product(_), [rows, cols]) =
-            (&tensor.encoding, tensor.shape.as_mut_slice())
-        {
+        if let (true, [rows, cols]) = (tensor.encoding.is_coded(), tensor.shape.as_mut_slice()) {
             *cols = bytes / (*rows).max(1);
         }
         tensor.encoding = Encoding::Plain(tensor.encoding.stored());
@@ -139,15 +140,4 @@ pub(in super::super) fn with_header(text: &str, data: Vec<Piece>) -> FilePlan {
     file.push(Piece::Bytes(front));
     data.into_iter().for_each(|p| file.push(p));
     file
-}
-
-/// The codes come back from the values.
-fn is_recoverable(tensor: &Tensor) -> Result<bool, Error> {
-    Ok(match (&tensor.encoding, tensor.view()) {
-        (Encoding::Scaled(scaled), _) => scaled.is_recoverable(),
-        (Encoding::Blockwise(b), Some(codes)) => b.is_recoverable(&tensor.shape, codes)?,
-        // The same row may have been made of other codes.
-        (Encoding::Product(_), _) => false,
-        _ => true,
-    })
 }

@@ -14,9 +14,10 @@ use hessian::Hessian;
 use rounding::{ROWS, Rounding};
 use serde::Serialize;
 use std::sync::Arc;
+use weighbridge_codec::block::BlockType;
 use weighbridge_codec::parallel::*;
 use weighbridge_encoder::{Encoder, Settings};
-use weighbridge_format::model::{Blockwise, Encoding, Produce, Target};
+use weighbridge_format::model::{BlockCoded, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Error, Problem, Progress, Tensor, View};
 
@@ -50,24 +51,25 @@ pub(super) fn model(
 }
 
 /// The tensors of the orders that are weights of a product, rounded.
-pub(super) fn targets(
+pub(super) fn targets<'a>(
     container: &Container,
     encoder: &Encoder,
-    orders: &[(usize, Order)],
+    orders: &'a [(usize, Order)],
     calibration: &Calibration,
     progress: &mut Progress,
 ) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
     let of_product = |names: Vec<String>| {
-        let named = |o: &&(usize, Order)| names.contains(&container.tensors[o.0].name);
-        orders.iter().filter(named).collect::<Vec<_>>()
+        let named = |o: &(usize, Order)| names.contains(&container.tensors[o.0].name);
+        let signed = |o: &'a (usize, Order)| Some((o.0, &o.1, o.1.codec.as_signed()?));
+        orders.iter().filter(|o| named(o)).filter_map(signed).collect::<Vec<_>>()
     };
     let products: Vec<_> = encoder.products().into_iter().map(of_product).collect();
     if products.iter().all(Vec::is_empty) {
         let what = "calibrating is for the weights of layers, and none of them is quantized";
         return Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"));
     }
-    let width = |orders: &Vec<&(usize, Order)>| {
-        orders.first().map_or(0, |(index, _)| to_len(container.tensors[*index].shape[1]))
+    let width = |orders: &Vec<(usize, &Order, BlockType)>| {
+        orders.first().map_or(0, |(index, ..)| to_len(container.tensors[*index].shape[1]))
     };
     let mut hessians: Vec<_> = products.iter().map(|orders| Hessian::new(width(orders))).collect();
     encoder.observe(&calibration.texts(), &mut |product, rows| hessians[product].add(rows))?;
@@ -82,12 +84,12 @@ pub(super) fn targets(
             let what = format!("the inputs of {name:?} are beyond the range of f32");
             Error::refused(what, "calibrate with other texts")
         })?;
-        for (index, order) in orders {
-            let tensor = &container.tensors[*index];
-            let rounding = Rounding::new(order.method, hessian.width, &hessian.sums, &factor);
+        for (index, order, method) in orders {
+            let tensor = &container.tensors[index];
+            let rounding = Rounding::new(method, hessian.width, &hessian.sums, &factor);
             let (target, errors) = round(tensor, order, &rounding)?;
             progress.advance(tensor.count())?;
-            list.push((*index, target, errors));
+            list.push((index, target, errors));
         }
     }
     Ok(list)
@@ -138,7 +140,6 @@ fn round(
     rounding: &Rounding,
 ) -> Result<(Target, ErrorSums), Error> {
     let (rows, cols) = (tensor.shape[0], tensor.shape[1]);
-    let method = order.method;
     let starts: Vec<u64> = (0..rows).step_by(ROWS).collect();
     let some = |start: &u64| {
         let n = to_len((rows - start) * cols).min(ROWS * to_len(cols));
@@ -152,17 +153,12 @@ fn round(
     };
     let parts = starts.par_iter().map(some).collect::<Result<Vec<_>, Error>>()?;
     let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
-    let layout = Blockwise::layout(method, &tensor.shape).ok_or_else(too_large)?;
-    let mut scales = Vec::with_capacity(to_len(layout.codes));
+    let layout = BlockCoded::layout_of(order.codec, &tensor.shape).ok_or_else(too_large)?;
     let all = || parts.iter().flat_map(|(rows, _)| rows);
-    all().for_each(|row| scales.extend_from_slice(&row.scales));
-    scales.resize(to_len(layout.sub_scales), 0);
-    all().for_each(|row| scales.extend_from_slice(&row.sub_scales));
-    scales.resize(to_len(layout.codes), 0);
-    let codes: Vec<u8> = all().flat_map(|row| row.packed(method)).collect();
+    let front = layout.join_fronts(all().map(|row| [&row.scales[..], &row.sub_scales]));
+    let codes: Vec<u8> = all().flat_map(|row| row.packed(rounding.method)).collect();
     let errors = parts.iter().fold(ErrorSums::default(), |sum, (_, errors)| sum.plus(*errors));
-    let blockwise = Arc::new(Blockwise::new(method, View::owned(scales)));
-    let encoding = Encoding::Blockwise(blockwise);
+    let encoding = Encoding::Blocks(Arc::new(BlockCoded::new(order.codec, View::owned(front))));
     Ok((Target { encoding, data: Arc::new(Codes(codes)), bounds: order.clip }, errors))
 }
 

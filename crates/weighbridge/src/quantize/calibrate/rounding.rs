@@ -8,7 +8,7 @@
 use half::f16;
 use std::ops::Range;
 use weighbridge_codec::block::{
-    BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockType, Recipe, ScaleTooLarge, pack,
+    BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockType, Quantizer, Recipe, ScaleTooLarge, pack,
 };
 use weighbridge_codec::dot::dots;
 
@@ -125,14 +125,13 @@ impl<'a> Rounding<'a> {
             rest.for_each(|(c, r)| *c -= change * r);
         }
         let recipe = Recipe {
-            method: self.method,
             encoder: BlockEncoder::Best,
             clip: (f32::MIN, f32::MAX),
             importance: Some(&self.importance[columns.clone()]),
         };
         let blocks = start / BLOCK..columns.end.div_ceil(BLOCK);
         let (scales, sub_scales) = row.scales_of(blocks.clone(), self.method);
-        recipe.choose_scales(&wanted, scales, sub_scales)?;
+        Quantizer { method: self.method, recipe }.choose_scales(&wanted, scales, sub_scales)?;
         blocks.for_each(|block| row.read_step(block, self.method));
         Ok(())
     }

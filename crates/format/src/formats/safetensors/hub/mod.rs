@@ -12,7 +12,7 @@ mod unpack;
 mod values;
 
 pub(super) use pack::pack;
-pub(super) use tensors::Stored;
+pub(super) use tensors::{Stored, can_name};
 pub(super) use unpack::{Bad, unpack};
 
 use crate::model::Container;

@@ -3,14 +3,14 @@
 use super::unpack::Bad;
 use super::values::dtype_of;
 use crate::model::{
-    Blockwise, Container, Data, Dialect, Encoding, Product, Scaled, Scaling, Tensor,
+    BlockCoded, Container, Data, Dialect, Encoding, Product, Scaled, Scaling, Tensor,
 };
 use crate::source::View;
 use crate::wire::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
-use weighbridge_codec::block::BlockType;
+use weighbridge_codec::block::codec_named;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct HubTensor<E = HubEncoding> {
@@ -72,6 +72,12 @@ pub(in super::super) struct Stored<'a> {
     pub codes: bool,
 }
 
+/// Whether a reader of the entry can know the encoding: block codecs are named, and found in the
+/// table of those that come with the library.
+pub(in super::super) fn can_name(encoding: &Encoding) -> bool {
+    encoding.blocks().is_none_or(|blocks| codec_named(blocks.codec.name()).is_some())
+}
+
 /// `carry` stores bytes as a further tensor and gives its name.
 pub(super) fn hub_tensors(
     container: &Container,
@@ -89,6 +95,7 @@ pub(super) fn hub_tensors(
             known
         });
         let own = t.origin.as_ref().unwrap_or(&t.encoding);
+        let own = if can_name(own) { own } else { &s.encoding };
         if *own != s.encoding || s.codes || alias.is_some() || !t.dialect.is_empty() {
             list.push(HubTensor {
                 name: t.name.clone(),
@@ -121,11 +128,11 @@ fn hub_encoding(
 ) -> HubEncoding {
     let scaled = match encoding {
         Encoding::Plain(dtype) => return HubEncoding::Plain(dtype.name().to_owned()),
-        Encoding::Blockwise(blockwise) => {
+        Encoding::Blocks(blocks) => {
             return HubEncoding::Blockwise {
-                method: blockwise.method.name().to_owned(),
+                method: blocks.codec.name().to_owned(),
                 cols: tensor.shape.last().copied().unwrap_or(0),
-                scales: carry(&format!("scales/{}", tensor.name), blockwise.scales.clone()),
+                scales: carry(&format!("scales/{}", tensor.name), blocks.front.clone()),
             };
         }
         Encoding::Product(product) => {
@@ -177,10 +184,9 @@ fn encoding_of(
     let (codes, scaling) = match encoding {
         HubEncoding::Plain(name) => return Ok((Encoding::Plain(dtype_of(&name)?), 0)),
         HubEncoding::Blockwise { method, cols, scales } => {
-            let known = BlockType::from_name(&method);
-            let method = known.ok_or_else(|| format!("unknown method {method:?}"))?;
-            let blockwise = Blockwise::new(method, carried(&scales)?);
-            return Ok((Encoding::Blockwise(Arc::new(blockwise)), cols));
+            let codec = codec_named(&method).ok_or_else(|| format!("unknown method {method:?}"))?;
+            let blocks = BlockCoded::new(codec, carried(&scales)?);
+            return Ok((Encoding::Blocks(Arc::new(blocks)), cols));
         }
         HubEncoding::Product { dim, parts, centroids, values, projection, norms } => {
             let values = carried(&values)?;
@@ -219,8 +225,7 @@ pub(super) fn restore_tensors(
                 let tensor = &mut c.tensors[index];
                 // Codes in blocks and of parts stand in rows of bytes.
                 if hub.codes
-                    && let (Encoding::Blockwise(_) | Encoding::Product(_), [_, last]) =
-                        (&encoding, tensor.shape.as_mut_slice())
+                    && let (true, [_, last]) = (encoding.is_coded(), tensor.shape.as_mut_slice())
                 {
                     *last = cols;
                 }
@@ -268,7 +273,7 @@ impl Tensor {
         let wrong = |codes: &str| format!("tensor {:?} does not hold {codes} codes", self.name);
         match &encoding {
             Encoding::Plain(_) => return Err("codes without a scale".into()),
-            Encoding::Blockwise(_) | Encoding::Product(_) => {
+            Encoding::Blocks(_) | Encoding::Product(_) => {
                 let bytes = self.view().map(View::len);
                 if bytes != encoding.byte_len(&self.shape) {
                     return Err(wrong(&encoding.name()));
