@@ -6,7 +6,7 @@
 //! * [`convert`]: whole slices from one type to another, and how much that changes the values.
 //! * [`minifloat`]: floats of eight bits and fewer.
 //! * [`scan`]: looking for NaN and infinity.
-//! * [`block`]: block quantization, the methods of MCF.
+//! * [`block`]: block quantization: codecs, and the table of them.
 //! * [`dot`]: products of rows of floats with vectors.
 //! * [`integer`]: whole tensors as integers with one scale.
 //! * [`parallel`]: loops on all cores, where there are threads.

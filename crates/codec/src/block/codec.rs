@@ -18,10 +18,10 @@ pub type FrontMut<'a> = [&'a mut [u8]; FRONT_REGIONS];
 /// the codes, or in regions before the codes of all rows ([`BlockCodec::front`]). From these sizes
 /// [`Layout`](super::Layout) derives where everything is.
 ///
-/// Rows are worked on in parts that begin at a multiple of [`cut`](trait@BlockCodec#method.cut)
-/// values. Quantizing walks through the values twice: [`encode`](BlockCodec::encode) fixes the front
-/// and shows the error, [`make_codes`](BlockCodec::make_codes) makes the codes while they are
-/// written. So only the front is kept in between.
+/// Rows are worked on in parts that begin at a multiple of [`cut`](#method.cut) values. Quantizing
+/// walks through the values twice: [`encode`](BlockCodec::encode) fixes the front and shows the
+/// error, [`make_codes`](BlockCodec::make_codes) makes the codes while they are written. So only the
+/// front is kept in between.
 ///
 /// A call is for a part of a row, which is long: that it is dynamic costs nothing.
 pub trait BlockCodec: Debug + Send + Sync {

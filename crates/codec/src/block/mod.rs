@@ -1,15 +1,15 @@
 //! Block quantization: codes of few bits, with a scale for some values of a row.
 //!
 //! A [`BlockCodec`] says how much room blocks take ([`Layout`]), decodes and encodes them. All that
-//! are known stand in one table, [`codecs`]; whoever has another one uses it as these. [`signed`]
-//! are the methods of MCF.
+//! are known stand in one table, [`codecs`]; whoever has another one uses it as these.
+//! [`BlockType`] are the methods of MCF.
 
 mod codec;
 mod decode;
 mod encode;
 mod layout;
 mod recipe;
-pub mod signed;
+mod signed;
 mod single;
 
 pub use codec::{BlockCodec, FRONT_REGIONS, Flaw, FlawKind, Front, FrontMut, Region};

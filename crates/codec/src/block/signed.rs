@@ -1,15 +1,4 @@
 //! The methods of MCF: signed codes that are multiplied with the scale of their block.
-//!
-//! A `q*` block has a scale of its own (f16). A `k*` block has a six-bit sub-scale, by which the
-//! scale (f16) of its super block of eight is multiplied:
-//!
-//! ```text
-//! scale = super * (sub-scale / 32)
-//! ```
-//!
-//! The value of a code is `scale * code`. Codes are two's complement, packed LSB first; the most
-//! negative one is not used. Blocks go along a row; the last of a row is filled up with zero codes.
-//! Before the codes of all rows stand the scales of all rows, then the sub-scales.
 
 use super::{
     BLOCK, BLOCKS_PER_SUPER, BlockCodec, BlockRow, FRONT_REGIONS, Flaw, FlawKind, Front, FrontMut,
@@ -20,7 +9,18 @@ use half::f16;
 /// A sub-scale has six bits.
 const LARGEST_SUB_SCALE: u8 = 63;
 
-/// A method of block quantization: the bits of a code, and how scales are stored.
+/// A method of MCF: the bits of a code, and how scales are stored.
+///
+/// A `q*` block has a scale of its own (f16). A `k*` block has a six-bit sub-scale, by which the
+/// scale (f16) of its super block of eight is multiplied:
+///
+/// ```text
+/// scale = super * (sub-scale / 32)
+/// ```
+///
+/// The value of a code is `scale * code`. Codes are two's complement, packed LSB first; the most
+/// negative one is not used. Blocks go along a row; the last of a row is filled up with zero codes.
+/// Before the codes of all rows stand the scales of all rows, then the sub-scales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum BlockType {
