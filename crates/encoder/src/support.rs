@@ -7,6 +7,10 @@ use weighbridge_format::{Advice, Error};
 
 /// Modules of sentence-transformers that are understood.
 const MODULES: [&str; 3] = ["Transformer", "Pooling", "Normalize"];
+/// Parts of tokenizers that are understood, beside BERT's own in files that name none.
+const NORMALIZERS: [&str; 2] = ["BertNormalizer", "none"];
+const PRE_TOKENIZERS: [&str; 1] = ["BertPreTokenizer"];
+const POST_PROCESSORS: [&str; 3] = ["TemplateProcessing", "BertProcessing", "RobertaProcessing"];
 
 /// Something that a model needs and the encoder does not have.
 #[derive(Clone, Debug)]
@@ -60,10 +64,33 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
         );
     }
     if let Some(tokenizer) = &spec.tokenizer {
-        let kind = &tokenizer.kind.value;
-        if !kind.is_empty() && kind != "WordPiece" {
+        let kind = tokenizer.kind.value.as_str();
+        if !["", "WordPiece"].contains(&kind) {
             let message = format!("a {kind} tokenizer is not known");
             add(format!("tokenizer {kind}"), message, "WordPiece, as in BERT, is");
+        }
+        for (part, said, known, advice) in [
+            ("normalizer", &tokenizer.normalizer, &NORMALIZERS[..], "BertNormalizer is"),
+            ("pre-tokenizer", &tokenizer.pre_tokenizer, &PRE_TOKENIZERS, "BertPreTokenizer is"),
+            (
+                "post-processor",
+                &tokenizer.post_processor,
+                &POST_PROCESSORS,
+                "TemplateProcessing, BertProcessing and RobertaProcessing are",
+            ),
+        ] {
+            let kind = said.as_ref().map(|fact| fact.value.as_str());
+            match kind.filter(|kind| !known.contains(kind)) {
+                None => {}
+                Some("none") => {
+                    let message = format!("the tokenizer has no {part}, which is not supported");
+                    add(format!("{part} none"), message, advice);
+                }
+                Some(kind) => {
+                    let message = format!("the {part} {kind} is not known");
+                    add(format!("{part} {kind}"), message, advice);
+                }
+            }
         }
     }
     if let Err(error) = supported_pooling(&spec.pooling.value) {

@@ -7,7 +7,7 @@ use tokenizers::{TruncationParams, normalizers::BertNormalizer};
 use weighbridge_encoder::tokenizer::{Casing, Tokenizer};
 use weighbridge_format::Vocabulary;
 use weighbridge_format::model::{Attachment, Container, Value};
-use weighbridge_format::source::View;
+use weighbridge_format::source::{Bytes, View};
 use weighbridge_testkit::data::{minilm, reference as reference_folder};
 
 #[path = "tokenizer/hostile.rs"]
@@ -187,7 +187,13 @@ fn a_container_says_how_or_its_vocabulary_does() {
     let kept = Casing { strip_accents: false, split_chinese: false, ..Casing::UNCASED };
     assert_eq!(of(&container(&["a"], &settings)), kept);
     let odd = Tokenizer::of(&container(&["a"], &[("do_lower_case", "perhaps")])).unwrap_err();
-    assert!(odd.to_string().contains("do_lower_case"), "{odd}");
+    assert!(odd.to_string().starts_with("metadata do_lower_case is perhaps"), "{odd}");
+    let mut odd = container(&["a"], &[("num_layers", "several")]);
+    assert_eq!(of(&odd), Casing::UNCASED, "what is wrong elsewhere is not the tokenizer's");
+    let list = Value::Bits { count: 3, bytes: Bytes::owned(vec![5]) };
+    odd.metadata.push(("strip_accents".into(), list));
+    let odd = Tokenizer::of(&odd).unwrap_err();
+    assert!(odd.to_string().contains("strip_accents"), "{odd}");
     let none = Tokenizer::of(&Container::default()).unwrap_err();
     assert!(none.to_string().contains("no vocabulary"), "{none}");
 

@@ -1,37 +1,12 @@
 //! Tokens that are found in a text before it is taken apart, such as `[MASK]`.
 
+use super::model::Model;
 use super::normalize::{Casing, Normalizer};
-use super::pieces::Pieces;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use weighbridge_format::Error;
-
-/// A token as tokenizer.json lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AddedToken {
-    pub(super) content: String,
-    /// Found only between characters that are not part of a word.
-    pub(super) single_word: bool,
-    /// White space before and behind belongs to it.
-    pub(super) lstrip: bool,
-    pub(super) rstrip: bool,
-    /// Looked for in the normalized text, in its normalized form.
-    pub(super) normalized: bool,
-}
-
-impl AddedToken {
-    /// One that stands for itself wherever it stands.
-    pub(super) fn plain(content: &str) -> AddedToken {
-        AddedToken {
-            content: content.to_owned(),
-            single_word: false,
-            lstrip: false,
-            rstrip: false,
-            normalized: false,
-        }
-    }
-}
+use weighbridge_format::spec::tokenizer::AddedToken;
 
 /// All added tokens, by where they are looked for.
 #[derive(Debug)]
@@ -47,7 +22,7 @@ impl Added {
     /// not in the vocabulary get the numbers behind it, in their order.
     pub(super) fn new(
         listed: Vec<AddedToken>,
-        pieces: &Pieces,
+        model: &Model,
         casing: Casing,
     ) -> Result<Added, Error> {
         let mut extra = Vec::new();
@@ -60,11 +35,11 @@ impl Added {
                 old.1 = token;
                 continue;
             }
-            let id = match pieces.find(&token.content) {
+            let id = match model.find(&token.content) {
                 Some(id) => id,
                 None => {
                     extra.push(token.content.clone());
-                    u32::try_from(pieces.len() + extra.len() - 1).unwrap_or(u32::MAX)
+                    u32::try_from(model.len() + extra.len() - 1).unwrap_or(u32::MAX)
                 }
             };
             places.insert(token.content.clone(), tokens.len());

@@ -1,58 +1,61 @@
-//! WordPiece tokenization: texts to token numbers, exactly as the tokenizers of the BERT models do
-//! it. The text is cleaned and brought to one case, split into words at white space, punctuation
-//! and Chinese characters, and each word becomes the longest pieces of the vocabulary that it
-//! consists of.
+//! Tokenization: texts to token numbers, exactly as the tokenizers of the models do it.
+//!
+//! A text goes through a pipeline. Tokens such as `[MASK]` are found in it first (`added`). What is
+//! between them is cleaned and brought to one case (`normalize`) and taken apart into words (`words`);
+//! both happen in one pass over the characters. The model makes tokens of each word (`model`: for
+//! WordPiece, the longest `pieces` of the vocabulary that it consists of), and special tokens are put
+//! around them (`post`). What each part is to do, a tokenizer.json says (`json`), or it is BERT's.
 
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
-use weighbridge_format::model::{SPECIAL_TOKENS, Value};
+use weighbridge_format::model::SPECIAL_TOKENS;
+use weighbridge_format::spec::ModelSpec;
+use weighbridge_format::spec::tokenizer::{AddedToken, TOKENIZER, TokenList};
 use weighbridge_format::{Container, Error, Vocabulary};
 
 mod added;
 mod json;
+mod model;
 mod normalize;
 mod pieces;
+mod post;
 mod unicode;
 mod words;
 
 pub use normalize::Casing;
 
-use added::{Added, AddedToken, Segment};
+use added::{Added, Segment};
+use model::{Model, WordPiece};
 use normalize::Normalizer;
 use pieces::Pieces;
-use words::{ByteClass, Words};
+use post::PostProcessor;
+use words::{WordSplitter, Words};
 
 /// The prefix of tokens that continue a word, unless a tokenizer.json says otherwise.
 const CONTINUATION_PREFIX: &str = "##";
 /// Longer words are unknown, unless a tokenizer.json says otherwise.
 const MAX_WORD_CHARACTERS: usize = 100;
 
-/// The WordPiece tokenizer of a model: texts to token numbers.
+/// The keys of the metadata and of tokenizer_config.json that say how a vocabulary is used.
+const FLAGS: [&str; 3] = ["do_lower_case", "strip_accents", "tokenize_chinese_chars"];
+
+/// The tokenizer of a model: texts to token numbers.
 pub struct Tokenizer {
-    pieces: Pieces,
     added: Added,
-    casing: Casing,
-    /// The class of each byte.
-    byte_classes: Box<[ByteClass; 256]>,
-    unknown: u32,
-    max_word_characters: usize,
-    /// The tokens that every text begins and ends with: `[CLS]` and `[SEP]`.
-    start_tokens: Vec<u32>,
-    end_tokens: Vec<u32>,
+    splitter: WordSplitter,
+    model: Model,
+    post_processor: PostProcessor,
 }
 
 /// What a tokenizer is made of, as a tokenizer.json or a vocabulary defines it.
-struct Definition {
-    pieces: Pieces,
+struct Parts {
     added: Vec<AddedToken>,
     casing: Casing,
-    unknown: u32,
-    max_word_characters: usize,
-    start_tokens: Vec<u32>,
-    end_tokens: Vec<u32>,
+    model: Model,
+    post_processor: PostProcessor,
 }
 
 impl Tokenizer {
@@ -64,21 +67,27 @@ impl Tokenizer {
     /// When there is neither a tokenizer.json nor a vocabulary, or what there is can't be used, see
     /// [`Tokenizer::from_json`] and [`Tokenizer::from_vocabulary`].
     pub fn of(container: &Container) -> Result<Tokenizer, Error> {
-        if let Some(file) = container.attachments.iter().find(|a| a.name == json::FILE) {
+        if let Some(file) = container.attachments.iter().find(|a| a.name == TOKENIZER) {
             return Tokenizer::from_json(&file.data.load()?);
         }
         let vocabulary = container.vocabulary.as_ref().ok_or_else(|| {
             let hint = "a model with tokenizer.json or vocab.txt has one";
             Error::refused("there is no vocabulary, so texts can't become tokens", hint)
         })?;
-        let lower_case = match setting(container, "do_lower_case")? {
-            Some(lower_case) => lower_case,
+        let spec = ModelSpec::of(container)?;
+        let is_flag = |field: &str| FLAGS.iter().any(|flag| field.ends_with(flag));
+        if let Some(wrong) = spec.misstatements.into_iter().find(|w| is_flag(&w.field)) {
+            return Err(json::refused(wrong));
+        }
+        let said = spec.tokenizer.unwrap_or_default();
+        let lower_case = match said.lower_case {
+            Some(lower_case) => lower_case.value,
             None => !knows_upper_case(vocabulary),
         };
         let casing = Casing {
             lower_case,
-            strip_accents: setting(container, "strip_accents")?.unwrap_or(lower_case),
-            split_chinese: setting(container, "tokenize_chinese_chars")?.unwrap_or(true),
+            strip_accents: said.strip_accents.map_or(lower_case, |on| on.value),
+            split_chinese: said.split_chinese.is_none_or(|on| on.value),
             clean: true,
         };
         Tokenizer::from_vocabulary(vocabulary, casing)
@@ -101,11 +110,11 @@ impl Tokenizer {
     ///
     /// When the vocabulary lacks `[UNK]`, `[CLS]` or `[SEP]`, or is too large.
     pub fn from_vocabulary(vocabulary: &Vocabulary, casing: Casing) -> Result<Tokenizer, Error> {
-        let mut tokens = Tokens::default();
+        let mut tokens = TokenList::default();
         for token in vocabulary.tokens() {
-            tokens.push(&token)?;
+            tokens.push(&token).map_err(json::refused)?;
         }
-        let pieces = tokens.into_pieces(CONTINUATION_PREFIX)?;
+        let pieces = Pieces::new(tokens, CONTINUATION_PREFIX)?;
         let find = |name: &str, text: &str| {
             let named = vocabulary.special(name).filter(|id| (*id as usize) < pieces.len());
             named.or_else(|| pieces.find(text))
@@ -116,72 +125,38 @@ impl Tokenizer {
             find(name, text).ok_or_else(|| Error::refused(what(), hint))
         };
         let unknown = need("unk", "[UNK]")?;
-        let (start_tokens, end_tokens) = (vec![need("cls", "[CLS]")?], vec![need("sep", "[SEP]")?]);
+        let post_processor = PostProcessor::around(need("cls", "[CLS]")?, need("sep", "[SEP]")?);
         let special = SPECIAL_TOKENS.iter().filter_map(|(name, text)| {
             Some(AddedToken::plain(pieces.token(find(name, text)? as usize)?))
         });
-        Tokenizer::new(Definition {
-            added: special.collect(),
-            pieces,
-            casing,
-            unknown,
-            max_word_characters: MAX_WORD_CHARACTERS,
-            start_tokens,
-            end_tokens,
-        })
+        let added = special.collect();
+        let max_word_characters = MAX_WORD_CHARACTERS;
+        let model = Model::WordPiece(WordPiece { pieces, unknown, max_word_characters });
+        Tokenizer::new(Parts { added, casing, model, post_processor })
     }
 
-    fn new(definition: Definition) -> Result<Tokenizer, Error> {
-        let Definition {
-            pieces,
-            added,
-            casing,
-            unknown,
-            max_word_characters,
-            start_tokens,
-            end_tokens,
-        } = definition;
-        let added = Added::new(added, &pieces, casing)?;
-        let byte_classes = words::byte_classes(casing);
-        let tokenizer = Tokenizer {
-            pieces,
-            added,
-            casing,
-            byte_classes,
-            unknown,
-            max_word_characters,
-            start_tokens,
-            end_tokens,
-        };
-        for &id in tokenizer.start_tokens.iter().chain(&tokenizer.end_tokens) {
-            if tokenizer.token(id).is_none() {
-                let what =
-                    format!("texts would begin or end with token {id}, which does not exist");
-                return Err(Error::refused(what, "the post_processor of tokenizer.json says so"));
-            }
-        }
-        Ok(tokenizer)
+    fn new(parts: Parts) -> Result<Tokenizer, Error> {
+        let Parts { added, casing, model, post_processor } = parts;
+        let added = Added::new(added, &model, casing)?;
+        let splitter = WordSplitter::new(casing);
+        let tokenizer = Tokenizer { added, splitter, model, post_processor };
+        let missing = tokenizer.post_processor.tokens().find(|id| tokenizer.token(*id).is_none());
+        let Some(id) = missing else { return Ok(tokenizer) };
+        let what = format!("texts would begin or end with token {id}, which does not exist");
+        Err(Error::refused(what, "the post_processor of tokenizer.json says so"))
     }
 
     /// Appends a text's token numbers, `[CLS]` and `[SEP]` included, at most `max_tokens`. What is
     /// too much is left out before the `[SEP]`.
     pub fn encode_into(&self, text: &str, max_tokens: usize, ids: &mut Vec<u32>) {
-        let start = ids.len();
-        ids.extend_from_slice(&self.start_tokens);
-        let room = max_tokens.saturating_sub(self.start_tokens.len() + self.end_tokens.len());
-        let limit = ids.len().saturating_add(room);
-        if room > 0 {
-            let mut words = Words::new(self, ids, limit);
+        self.post_processor.append(max_tokens, ids, |ids, limit| {
+            let mut words = Words::new(&self.splitter, &self.model, ids, limit);
             // It breaks off when there are enough tokens.
             let _ = self.added.in_text.split(text, |segment| match segment {
                 Segment::Token(id) => words.push_token(id),
                 Segment::Text(range) => self.encode_between(&text[range], &mut words),
             });
-            ids.truncate(limit);
-        }
-        ids.extend_from_slice(&self.end_tokens);
-        // Where there is not even room for the special tokens.
-        ids.truncate(start.saturating_add(max_tokens));
+        });
     }
 
     /// Encodes text between the added tokens that are found before normalization.
@@ -191,7 +166,7 @@ impl Tokenizer {
             return words.push_text(text);
         }
         let mut normal = String::with_capacity(text.len());
-        Normalizer::new(self.casing).normalize(text, &mut |c| normal.push(c));
+        Normalizer::new(self.casing()).normalize(text, &mut |c| normal.push(c));
         patterns.split(&normal, |segment| match segment {
             Segment::Token(id) => words.push_token(id),
             Segment::Text(range) => words.push_normalized(&normal[range]),
@@ -201,13 +176,13 @@ impl Tokenizer {
     /// The text of the token with this number.
     pub fn token(&self, id: u32) -> Option<Cow<'_, str>> {
         let id = id as usize;
-        let extra = || self.added.extra().get(id - self.pieces.len()).map(String::as_str);
-        self.pieces.token(id).or_else(extra).map(Cow::Borrowed)
+        let extra = || self.added.extra().get(id - self.model.len()).map(String::as_str);
+        self.model.token(id).or_else(extra).map(Cow::Borrowed)
     }
 
     /// How many tokens there are, with those that were added to the vocabulary.
     pub fn len(&self) -> usize {
-        self.pieces.len() + self.added.extra().len()
+        self.model.len() + self.added.extra().len()
     }
 
     /// Whether there are no tokens.
@@ -217,53 +192,20 @@ impl Tokenizer {
 
     /// What happens to the characters of a text before it is split into words.
     pub fn casing(&self) -> Casing {
-        self.casing
+        self.splitter.casing
     }
 }
 
 impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tokens = self.len();
-        let special = (&self.start_tokens, self.unknown, &self.end_tokens);
         f.debug_struct("Tokenizer")
             .field("tokens", &tokens)
-            .field("casing", &self.casing)
+            .field("casing", &self.casing())
             .field("added", &self.added)
-            .field("special", &special)
+            .field("unknown", &self.model.unknown())
+            .field("post_processor", &self.post_processor)
             .finish_non_exhaustive()
-    }
-}
-
-/// Tokens one behind the other, in the order of the file.
-#[derive(Default)]
-struct Tokens {
-    text: String,
-    ends: Vec<u32>,
-}
-
-impl Tokens {
-    fn push(&mut self, token: &str) -> Result<(), Error> {
-        self.text.push_str(token);
-        let end = u32::try_from(self.text.len());
-        self.ends.push(end.map_err(|_| Error::refused("the vocabulary has more than 4 GB", ""))?);
-        Ok(())
-    }
-
-    fn into_pieces(self, prefix: &str) -> Result<Pieces, Error> {
-        Pieces::new(self.text, self.ends, prefix)
-    }
-}
-
-/// A setting in the metadata.
-fn setting(container: &Container, key: &str) -> Result<Option<bool>, Error> {
-    match container.metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value) {
-        None => Ok(None),
-        Some(Value::Bool(on)) => Ok(Some(*on)),
-        Some(value) => match value.as_text() {
-            Some("true") => Ok(Some(true)),
-            Some("false") => Ok(Some(false)),
-            _ => Err(Error::refused(format!("metadata {key} is neither true nor false"), "")),
-        },
     }
 }
 

@@ -21,6 +21,9 @@ impl Casing {
         Casing { lower_case: true, strip_accents: true, split_chinese: true, clean: true };
     /// The settings of cased models, which tell upper from lower case.
     pub const CASED: Casing = Casing { lower_case: false, strip_accents: false, ..Self::UNCASED };
+    /// The settings of models without a normalizer.
+    pub const UNCHANGED: Casing =
+        Casing { lower_case: false, strip_accents: false, split_chinese: false, clean: false };
 }
 
 /// Takes characters and hands over the normalized ones.
@@ -120,8 +123,7 @@ mod tests {
     #[test]
     fn each_setting_does_its_part() {
         let text = "É\u{0}\t東İ";
-        let none =
-            Casing { lower_case: false, strip_accents: false, split_chinese: false, clean: false };
+        let none = Casing::UNCHANGED;
         assert_eq!(normal(none, text), text);
         assert_eq!(normal(Casing { clean: true, ..none }, text), "É 東İ");
         assert_eq!(normal(Casing { split_chinese: true, ..none }, text), "É\u{0}\t 東 İ");

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use weighbridge_format::Error;
+use weighbridge_format::spec::tokenizer::TokenList;
 
 /// Tokens by number, one behind the other, and a hash table of them.
 ///
@@ -72,9 +73,9 @@ impl Keys {
 }
 
 impl Pieces {
-    /// The tokens of a text in which they stand one behind the other, and where each ends. Of
-    /// several that are the same, the number of the last counts.
-    pub(super) fn new(text: String, ends: Vec<u32>, prefix: &str) -> Result<Pieces, Error> {
+    /// The tokens of a vocabulary. Of several that are the same, the number of the last counts.
+    pub(super) fn new(tokens: TokenList, prefix: &str) -> Result<Pieces, Error> {
+        let (text, ends) = tokens.into_parts();
         if ends.len() > u32::MAX as usize / 4 {
             return Err(Error::refused("the vocabulary has too many tokens", ""));
         }
@@ -258,13 +259,9 @@ mod tests {
     use super::*;
 
     fn pieces(tokens: &[&str], prefix: &str) -> Pieces {
-        let mut ends = Vec::new();
-        let mut text = String::new();
-        for token in tokens {
-            text.push_str(token);
-            ends.push(text.len() as u32);
-        }
-        Pieces::new(text, ends, prefix).unwrap()
+        let mut list = TokenList::default();
+        tokens.iter().for_each(|token| list.push(token).unwrap());
+        Pieces::new(list, prefix).unwrap()
     }
 
     fn split(pieces: &Pieces, word: &str) -> Option<Vec<u32>> {

@@ -1,6 +1,7 @@
-//! Words of a text, and their tokens.
+//! BERT's normalizer and pre-tokenizer in one pass: characters stream through both to the words that
+//! the model gets, without a text in between.
 
-use super::Tokenizer;
+use super::model::{Model, Scratch};
 use super::normalize::{Casing, Normalizer};
 use super::unicode::{self, CONTROL, PUNCTUATION, SPACE};
 use std::ops::ControlFlow;
@@ -20,8 +21,21 @@ pub(super) enum ByteClass {
     NonAscii,
 }
 
-/// The class of each byte with these settings.
-pub(super) fn byte_classes(casing: Casing) -> Box<[ByteClass; 256]> {
+/// Takes texts apart into words: white space and punctuation separate them.
+#[derive(Debug)]
+pub(super) struct WordSplitter {
+    pub(super) casing: Casing,
+    /// The class of each byte with these settings.
+    byte_classes: Box<[ByteClass; 256]>,
+}
+
+impl WordSplitter {
+    pub(super) fn new(casing: Casing) -> WordSplitter {
+        WordSplitter { casing, byte_classes: byte_classes(casing) }
+    }
+}
+
+fn byte_classes(casing: Casing) -> Box<[ByteClass; 256]> {
     let mut classes = Box::new([ByteClass::NonAscii; 256]);
     for code in 0..0x80u8 {
         let kinds = unicode::kinds(char::from(code));
@@ -41,20 +55,26 @@ pub(super) fn byte_classes(casing: Casing) -> Box<[ByteClass; 256]> {
 /// Takes the characters of a text and appends the tokens of each word that ends.
 #[derive(Debug)]
 pub(super) struct Words<'a> {
-    tokenizer: &'a Tokenizer,
+    splitter: &'a WordSplitter,
+    model: &'a Model,
     ids: &'a mut Vec<u32>,
     /// How many tokens there may be in `ids`.
     limit: usize,
     /// The word so far; no longer kept once it has too many characters.
     word: Vec<u8>,
     characters: usize,
-    hashes: Vec<u64>,
+    scratch: Scratch,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(tokenizer: &'a Tokenizer, ids: &'a mut Vec<u32>, limit: usize) -> Words<'a> {
-        let (word, hashes) = (Vec::with_capacity(128), Vec::with_capacity(128));
-        Words { tokenizer, ids, limit, word, characters: 0, hashes }
+    pub(super) fn new(
+        splitter: &'a WordSplitter,
+        model: &'a Model,
+        ids: &'a mut Vec<u32>,
+        limit: usize,
+    ) -> Words<'a> {
+        let (word, scratch) = (Vec::with_capacity(128), Scratch::new());
+        Words { splitter, model, ids, limit, word, characters: 0, scratch }
     }
 
     /// Appends a token. Breaks off when there are enough.
@@ -66,7 +86,7 @@ impl<'a> Words<'a> {
     /// Takes a text that is not normalized yet. Breaks off when there are enough tokens.
     pub(super) fn push_text(&mut self, text: &str) -> ControlFlow<()> {
         let bytes = text.as_bytes();
-        let mut normalizer = Normalizer::new(self.tokenizer.casing);
+        let mut normalizer = Normalizer::new(self.splitter.casing);
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             let class = self.class(byte);
@@ -120,7 +140,7 @@ impl<'a> Words<'a> {
     }
 
     fn class(&self, byte: u8) -> ByteClass {
-        self.tokenizer.byte_classes[usize::from(byte)]
+        self.splitter.byte_classes[usize::from(byte)]
     }
 
     fn continue_unless_full(&self) -> ControlFlow<()> {
@@ -146,7 +166,7 @@ impl<'a> Words<'a> {
 
     fn append(&mut self, c: char) {
         self.characters += 1;
-        if self.characters <= self.tokenizer.max_word_characters {
+        if self.characters <= self.model.max_word_characters() {
             self.word.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
@@ -154,10 +174,10 @@ impl<'a> Words<'a> {
     /// Appends to the word, in ASCII and not normalized yet.
     fn extend(&mut self, run: &[u8]) {
         self.characters += run.len();
-        if self.characters > self.tokenizer.max_word_characters {
+        if self.characters > self.model.max_word_characters() {
             return;
         }
-        match self.tokenizer.casing.lower_case {
+        match self.splitter.casing.lower_case {
             true => self.word.extend(run.iter().map(u8::to_ascii_lowercase)),
             false => self.word.extend_from_slice(run),
         }
@@ -168,11 +188,7 @@ impl<'a> Words<'a> {
         if self.characters == 0 {
             return;
         }
-        let known = self.characters <= self.tokenizer.max_word_characters
-            && self.tokenizer.pieces.split(&self.word, self.ids, &mut self.hashes);
-        if !known {
-            self.ids.push(self.tokenizer.unknown);
-        }
+        self.model.append(&self.word, self.characters, self.ids, &mut self.scratch);
         self.word.clear();
         self.characters = 0;
     }

@@ -107,6 +107,30 @@ fn numbers_must_be_those_of_the_tokens() {
 }
 
 #[test]
+fn templates_that_repeat_have_an_end() {
+    // A few kilobytes would ask for 16 million tokens before every text.
+    let special = json!({
+        "[CLS]": {"ids": vec![2; 4000]}, "[SEP]": {"ids": [3]}, "[NONE]": {"ids": []},
+    });
+    let piece = |name: &str| json!({"SpecialToken": {"id": name, "type_id": 0}});
+    let text = json!({"Sequence": {"id": "A", "type_id": 0}});
+    let refusal_of = |mut single: Vec<Json>| {
+        single.push(text.clone());
+        let mut json = with("/post_processor/special_tokens", Some(special.clone()));
+        json["post_processor"]["single"] = single.into();
+        refusal(&json)
+    };
+    for name in ["[CLS]", "[SEP]"] {
+        let why = refusal_of(vec![piece(name); 4000]);
+        assert!(why.contains("more than 1000 special tokens"), "{why}");
+    }
+    assert!(refusal_of(vec![piece("[MASK]")]).contains("no special token [MASK]"));
+    assert!(refusal_of(vec![text.clone()]).contains("the text A"));
+    let without_text = with("/post_processor/single", Some(json!([piece("[SEP]")])));
+    assert!(refusal(&without_text).contains("no text"));
+}
+
+#[test]
 fn broken_files_are_errors() {
     let whole = small().to_string();
     assert!(Tokenizer::from_json(b"").is_err());

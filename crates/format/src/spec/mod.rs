@@ -11,6 +11,7 @@ mod facts;
 mod files;
 mod read;
 mod settings;
+pub mod tokenizer;
 mod values;
 
 pub use architecture::{Architecture, BERT, ModelTensors, TensorSizes, TensorSpec, architectures};
@@ -126,8 +127,15 @@ impl Default for ModelSpec {
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct TokenizerFacts {
-    /// Its kind: `WordPiece`.
+    /// Its kind, which is that of the model that words become tokens with: `WordPiece`.
     pub kind: Fact<String>,
+    /// What happens to the characters of a text first: `BertNormalizer`; `none` where a file says
+    /// that nothing does.
+    pub normalizer: Option<Fact<String>>,
+    /// How a text is taken apart into words: `BertPreTokenizer`, or `none`.
+    pub pre_tokenizer: Option<Fact<String>>,
+    /// What is put around the tokens of a text: `TemplateProcessing`, or `none`.
+    pub post_processor: Option<Fact<String>>,
     /// Whether texts become lower case.
     pub lower_case: Option<Fact<bool>>,
     /// Whether accents are taken off.

@@ -2,6 +2,7 @@
 
 use super::architecture::{Architecture, architectures};
 use super::files::{Attached, ModelFiles};
+use super::tokenizer::{Normalizer, TOKENIZER, TokenizerFile, UnreadVocabulary};
 use super::{
     Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Positions, Prompt, SaidBy,
     TokenizerFacts,
@@ -9,11 +10,9 @@ use super::{
 use crate::Error;
 use crate::model::Container;
 use crate::wire::Stop;
-use serde::Deserialize;
 use serde_json::Value as Json;
 
 const CONFIG: &str = "config.json";
-const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const LIMITS: &str = "sentence_bert_config.json";
 const SENTENCE: &str = "config_sentence_transformers.json";
@@ -307,7 +306,12 @@ fn add_metadata(spec: &mut ModelSpec, container: &Container) {
             Err(_) => wrong("matryoshka_dimensions", "a JSON list of numbers", text),
         }
     }
-    let mut flag = |key: &str, slot: &mut Option<Fact<bool>>| match find(key)
+    // A list is no flag either: its type is what was found.
+    let find_any = |key: &str| {
+        let (_, value) = container.metadata.iter().find(|(k, _)| k == key)?;
+        Some(value.to_plain_text().unwrap_or_else(|| value.type_name()))
+    };
+    let mut flag = |key: &str, slot: &mut Option<Fact<bool>>| match find_any(key)
         .as_deref()
         .map(|text| (text, text.parse()))
     {
@@ -379,21 +383,6 @@ fn add_usual(spec: &mut ModelSpec, known: &Architecture) {
     }
 }
 
-/// What is looked at of a tokenizer.json.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct TokenizerFile {
-    normalizer: Json,
-    model: ModelKind,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ModelKind {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-}
-
 fn read_tokenizer(
     files: &dyn ModelFiles,
     config: &File,
@@ -401,14 +390,11 @@ fn read_tokenizer(
 ) -> Result<Option<TokenizerFacts>, Stop> {
     let mut facts = TokenizerFacts::default();
     if files.has(TOKENIZER) {
-        let file: TokenizerFile =
-            serde_json::from_slice(&files.bytes(TOKENIZER)?).unwrap_or_default();
-        let kind = file.model.kind.unwrap_or_default();
-        facts.kind = Fact { value: kind, said_by: SaidBy::File(TOKENIZER.to_owned()) };
-        let normalizer = File { name: format!("{TOKENIZER} normalizer"), json: file.normalizer };
-        facts.lower_case = r.flag(&normalizer, &["lowercase"]);
-        facts.strip_accents = r.flag(&normalizer, &["strip_accents"]);
-        facts.split_chinese = r.flag(&normalizer, &["handle_chinese_chars"]);
+        facts.kind.said_by = SaidBy::File(TOKENIZER.to_owned());
+        // One that can't be understood says nothing; whoever needs its tokens says why.
+        if let Ok(file) = TokenizerFile::parse(&files.bytes(TOKENIZER)?) {
+            read_pipeline(&mut facts, &file, r);
+        }
     } else if files.has("vocab.txt") {
         facts.kind =
             Fact { value: "WordPiece".to_owned(), said_by: SaidBy::File("vocab.txt".to_owned()) };
@@ -428,4 +414,28 @@ fn read_tokenizer(
         facts.split_chinese = r.flag(config, &["tokenize_chinese_chars"]);
     }
     Ok(Some(facts))
+}
+
+/// The parts that a tokenizer.json names, and the settings of a normalizer that is known.
+fn read_pipeline(
+    facts: &mut TokenizerFacts,
+    file: &TokenizerFile<UnreadVocabulary>,
+    r: &mut Reader,
+) {
+    let by = |place: &str| SaidBy::File(format!("{TOKENIZER} {place}"));
+    let name = |name: &str, place: &str| Some(Fact { value: name.to_owned(), said_by: by(place) });
+    facts.kind.value = file.model_kind().unwrap_or_default().to_owned();
+    facts.normalizer = name(file.normalizer_kind(), "normalizer");
+    facts.pre_tokenizer = name(file.pre_tokenizer_kind(), "pre_tokenizer");
+    facts.post_processor = name(file.post_processor_kind(), "post_processor");
+    match file.normalizer() {
+        Ok(Normalizer::Bert(bert)) => {
+            let flag = |value, key| Some(Fact { value, said_by: by(&format!("normalizer {key}")) });
+            facts.lower_case = flag(bert.lowercase, "lowercase");
+            facts.strip_accents = bert.strip_accents.and_then(|on| flag(on, "strip_accents"));
+            facts.split_chinese = flag(bert.handle_chinese_chars, "handle_chinese_chars");
+        }
+        Ok(_) => {}
+        Err(wrong) => r.misstatements.push(wrong),
+    }
 }

@@ -1,145 +1,79 @@
-//! The vocabulary and the few settings that describe a BERT tokenizer.
+//! The vocabulary of a model, and whether that is all there is to say of its tokenizer.
 
 use super::super::Stop;
 use super::VOCABULARY;
 use crate::model::Vocabulary;
 use crate::spec::ModelFiles;
+use crate::spec::tokenizer::{
+    Normalizer, NumberedTokens, PreTokenizer, TOKENIZER, TokenizerFile, UnreadVocabulary,
+};
 use crate::wire::Findings;
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::Value as Json;
-use serde_json::value::RawValue;
+
+const LIST: &str = "vocab.txt";
 
 /// What is known of the tokenizer.
 #[derive(Debug, Default)]
 pub(super) struct Tokenizer {
     pub vocabulary: Option<Vocabulary>,
-    pub lower_case: Option<bool>,
-    pub strip_accents: Option<bool>,
-    pub split_chinese: Option<bool>,
     /// Vocabulary and settings say all there is to say: plain BERT WordPiece.
     pub is_plain: bool,
 }
 
-/// What is looked at of a tokenizer.json. Its vocabulary, which is most of it, stays text.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Settings {
-    normalizer: Json,
-    pre_tokenizer: Json,
-    model: Model,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Model {
-    #[serde(rename = "type")]
-    kind: Json,
-    vocab: Option<Box<RawValue>>,
-}
-
-/// The number of a map's entries.
-struct Count(usize);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Counter;
-        impl<'de> Visitor<'de> for Counter {
-            type Value = Count;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("a map")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
-                let mut count = 0;
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
-                    count += 1;
-                }
-                Ok(Count(count))
-            }
-        }
-        d.deserialize_map(Counter)
-    }
-}
-
 pub(super) fn read(files: &dyn ModelFiles, findings: &mut Findings) -> Result<Tokenizer, Stop> {
-    let json = match files.has("tokenizer.json") {
-        false => None,
-        true => match serde_json::from_slice::<Settings>(&files.bytes("tokenizer.json")?) {
-            Ok(settings) => Some(settings),
-            // JSON of another shape is a tokenizer that is not known.
-            Err(_) => files.json("tokenizer.json").map(|_| Some(Settings::default()))?,
-        },
-    };
-    let has_json = json.is_some();
-    let Settings { normalizer, pre_tokenizer, model } = json.unwrap_or_default();
-    let config = files.json("tokenizer_config.json")?;
-    // The tokenizer's own normalizer first. sentence_bert_config.json has a do_lower_case too, which
-    // means something else.
-    let lower_case = normalizer["lowercase"].as_bool().or(config["do_lower_case"].as_bool());
-    let strip = normalizer["strip_accents"].as_bool().or(config["strip_accents"].as_bool());
-    let chinese = normalizer["handle_chinese_chars"].as_bool();
-    let is_wordpiece = model.kind == "WordPiece";
-    let listed = model.vocab.as_ref().map_or("null", |v| v.get());
-    let vocabulary = if files.has("vocab.txt") && (!has_json || is_wordpiece) {
-        Some(from_lines(files)?)
-    } else if is_wordpiece {
-        Some(from_json(&serde_json::from_str(listed).unwrap_or_default())?)
-    } else {
-        None
-    };
-    let mut vocabulary = vocabulary;
-    if let Some(v) = &mut vocabulary {
-        v.find_special();
-        let listed = serde_json::from_str(listed).ok().map(|Count(n)| n);
-        if let Some(listed) = listed.filter(|&n| n != v.len()) {
-            let finding = VOCABULARY.at(0..0).field("vocab.txt");
-            findings.push(
-                finding.expected(format!("{listed} tokens, as in tokenizer.json")).found(v.len()),
-            );
-        }
+    let has_list = files.has(LIST);
+    if !files.has(TOKENIZER) {
+        let vocabulary = if has_list { Some(from_lines(files)?) } else { None };
+        return Ok(Tokenizer { vocabulary, is_plain: has_list });
     }
-    let is_plain = vocabulary.is_some()
-        && (!has_json
-            || (is_wordpiece
-                && normalizer["type"] == "BertNormalizer"
-                && pre_tokenizer["type"] == "BertPreTokenizer"));
-    Ok(Tokenizer {
-        vocabulary,
-        lower_case,
-        // Unless it is set, accents are stripped exactly when letters are lower-cased.
-        strip_accents: strip.or(lower_case),
-        split_chinese: chinese.or(config["tokenize_chinese_chars"].as_bool()),
-        is_plain,
-    })
+    let bytes = files.bytes(TOKENIZER)?;
+    let Ok(file) = TokenizerFile::parse(&bytes) else {
+        // JSON of another shape is a tokenizer that is not known.
+        return files.json(TOKENIZER).map(|_| Tokenizer::default());
+    };
+    if file.model_kind() != Some("WordPiece") {
+        return Ok(Tokenizer::default());
+    }
+    let vocabulary = match has_list {
+        true => from_lines(files)?,
+        false => from_json(file.vocabulary())?,
+    };
+    let listed = file.vocabulary().and_then(UnreadVocabulary::count);
+    if let Some(listed) = listed.filter(|&n| n != vocabulary.len()) {
+        let finding = VOCABULARY.at(0..0).field(LIST);
+        let expected = format!("{listed} tokens, as in tokenizer.json");
+        findings.push(finding.expected(expected).found(vocabulary.len()));
+    }
+    let is_plain = matches!(file.normalizer(), Ok(Normalizer::Bert(_)))
+        && file.pre_tokenizer() == PreTokenizer::Bert;
+    Ok(Tokenizer { vocabulary: Some(vocabulary), is_plain })
 }
 
 /// vocab.txt: a token a line, the line's number is the token's.
 fn from_lines(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
-    let bytes = files.bytes("vocab.txt")?;
+    let bytes = files.bytes(LIST)?;
     let text = std::str::from_utf8(&bytes).map_err(|e| {
         let at = e.valid_up_to() as u64;
-        VOCABULARY.at(at..at + 1).field("vocab.txt").expected("UTF-8 text")
+        VOCABULARY.at(at..at + 1).field(LIST).expected("UTF-8 text")
     })?;
     let text = text.strip_suffix('\n').unwrap_or(text);
-    Ok(Vocabulary::from_tokens(
-        text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)),
-    ))
+    Ok(vocabulary(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))))
 }
 
 /// tokenizer.json's vocabulary: a number for every token, without gaps.
-fn from_json(vocab: &Json) -> Result<Vocabulary, Stop> {
-    let bad = |found: String| {
-        let finding = VOCABULARY.at(0..0).field("tokenizer.json model.vocab");
-        finding.expected("every number from 0 on once").found(found)
+fn from_json(listed: Option<&UnreadVocabulary>) -> Result<Vocabulary, Stop> {
+    let finding = VOCABULARY.at(0..0).field("tokenizer.json model.vocab");
+    // A list of tokens is none: there each has a score.
+    let Some(listed) = listed.filter(|listed| listed.count().is_some()) else {
+        return Err(finding.expected("a number for every token").found("no vocabulary").into());
     };
-    let map = vocab.as_object().ok_or_else(|| bad("no vocabulary".into()))?;
-    let mut tokens = vec![None; map.len()];
-    for (token, id) in map {
-        let slot = id.as_u64().and_then(|id| tokens.get_mut(usize::try_from(id).ok()?));
-        match slot {
-            Some(slot) if slot.is_none() => *slot = Some(token.as_str()),
-            _ => return Err(bad(format!("{token:?}: {id}")).into()),
-        }
+    match listed.read().and_then(NumberedTokens::in_order) {
+        Ok(tokens) => Ok(vocabulary(tokens.iter())),
+        Err(wrong) => Err(finding.expected(wrong.expected).found(wrong.found).into()),
     }
-    Ok(Vocabulary::from_tokens(tokens.into_iter().flatten()))
+}
+
+fn vocabulary<'a>(tokens: impl Iterator<Item = &'a str>) -> Vocabulary {
+    let mut vocabulary = Vocabulary::from_tokens(tokens);
+    vocabulary.find_special();
+    vocabulary
 }

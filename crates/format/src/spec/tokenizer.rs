@@ -1,0 +1,252 @@
+//! tokenizer.json: the parts that a text goes through to become tokens.
+//!
+//! A [`TokenizerFile`] is read once; its parts become types when they are asked for. So whoever only
+//! describes a model is not stopped by a part that makes no sense, and does not pay for the
+//! vocabulary, which is most of the file.
+
+mod parts;
+mod vocabulary;
+
+pub use parts::{
+    AddedToken, BertNormalizer, BertProcessing, Normalizer, PostProcessor, PreTokenizer, Template,
+    TemplatePiece, TemplateToken, TokenModel, WordPiece,
+};
+pub use vocabulary::{NumberedTokens, TokenList, UnreadVocabulary};
+
+use super::Misstatement;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+/// The name of the file that describes a tokenizer.
+pub const TOKENIZER: &str = "tokenizer.json";
+
+/// A tokenizer.json, with a vocabulary that was read or was not.
+#[derive(Debug)]
+pub struct TokenizerFile<V> {
+    outline: Outline<V>,
+}
+
+/// What stands in the file. Nothing but the vocabulary has a fixed type here, because a tokenizer of
+/// another kind is no malformed one.
+#[derive(Debug, Deserialize)]
+struct Outline<V> {
+    #[serde(default)]
+    version: Json,
+    #[serde(default)]
+    added_tokens: Json,
+    #[serde(default)]
+    normalizer: Json,
+    #[serde(default)]
+    pre_tokenizer: Json,
+    #[serde(default)]
+    post_processor: Json,
+    model: Option<ModelOutline<V>>,
+}
+
+/// The settings of every kind of model that is known, side by side.
+#[derive(Debug, Deserialize)]
+struct ModelOutline<V> {
+    #[serde(default, rename = "type")]
+    kind: Json,
+    #[serde(default)]
+    unk_token: Json,
+    #[serde(default)]
+    continuing_subword_prefix: Json,
+    #[serde(default)]
+    max_input_chars_per_word: Json,
+    vocab: Option<V>,
+}
+
+impl<'a> TokenizerFile<UnreadVocabulary<'a>> {
+    /// Reads all but the vocabulary.
+    ///
+    /// # Errors
+    /// If it is not JSON, or not the description of a tokenizer.
+    pub fn parse(json: &'a [u8]) -> Result<Self, Misstatement> {
+        parse(json)
+    }
+}
+
+impl TokenizerFile<NumberedTokens> {
+    /// Reads it with its vocabulary, in one pass.
+    ///
+    /// # Errors
+    /// If it is not JSON, or not the description of a tokenizer.
+    pub fn parse_with_tokens(json: &[u8]) -> Result<Self, Misstatement> {
+        parse(json)
+    }
+}
+
+fn parse<'a, V: Deserialize<'a>>(json: &'a [u8]) -> Result<TokenizerFile<V>, Misstatement> {
+    let unreadable = |why: String| unreadable(TOKENIZER, "the description of a tokenizer", why);
+    // All at once, which is faster than string by string.
+    let text = std::str::from_utf8(json).map_err(|e| unreadable(e.to_string()))?;
+    let outline = serde_json::from_str(text).map_err(|e| unreadable(e.to_string()))?;
+    Ok(TokenizerFile { outline })
+}
+
+impl<V> TokenizerFile<V> {
+    /// The version of the file's form, if it says one.
+    ///
+    /// # Errors
+    /// If it is not a text.
+    pub fn version(&self) -> Result<Option<&str>, Misstatement> {
+        match &self.outline.version {
+            Json::Null => Ok(None),
+            version => text(version, "version").map(Some),
+        }
+    }
+
+    /// What happens to the characters of a text first.
+    ///
+    /// # Errors
+    /// If it is of a known kind, and its settings make no sense.
+    pub fn normalizer(&self) -> Result<Normalizer, Misstatement> {
+        let part = &self.outline.normalizer;
+        Ok(match kind(part) {
+            None => Normalizer::None,
+            Some(parts::BERT_NORMALIZER) => Normalizer::Bert(BertNormalizer::parse(part)?),
+            Some(kind) => Normalizer::Other(kind.to_owned()),
+        })
+    }
+
+    /// The name of the normalizer's kind; `none` if there is none.
+    pub fn normalizer_kind(&self) -> &str {
+        kind(&self.outline.normalizer).unwrap_or(parts::NONE)
+    }
+
+    /// How a text is taken apart into words.
+    pub fn pre_tokenizer(&self) -> PreTokenizer {
+        match kind(&self.outline.pre_tokenizer) {
+            None => PreTokenizer::None,
+            Some(parts::BERT_PRE_TOKENIZER) => PreTokenizer::Bert,
+            Some(kind) => PreTokenizer::Other(kind.to_owned()),
+        }
+    }
+
+    /// The name of the pre-tokenizer's kind; `none` if there is none.
+    pub fn pre_tokenizer_kind(&self) -> &str {
+        kind(&self.outline.pre_tokenizer).unwrap_or(parts::NONE)
+    }
+
+    /// What is put around the tokens of a text.
+    ///
+    /// # Errors
+    /// If it is of a known kind, and its settings make no sense.
+    pub fn post_processor(&self) -> Result<PostProcessor, Misstatement> {
+        let part = &self.outline.post_processor;
+        let place = format!("{TOKENIZER} post_processor");
+        Ok(match kind(part) {
+            None => PostProcessor::None,
+            Some(name @ parts::TEMPLATE) => PostProcessor::Template(read_part(part, &place, name)?),
+            // They differ only in what they do with offsets in the text.
+            Some(name @ (parts::BERT_PROCESSING | parts::ROBERTA_PROCESSING)) => {
+                PostProcessor::Bert(read_part(part, &place, name)?)
+            }
+            Some(kind) => PostProcessor::Other(kind.to_owned()),
+        })
+    }
+
+    /// The name of the post-processor's kind; `none` if there is none.
+    pub fn post_processor_kind(&self) -> &str {
+        kind(&self.outline.post_processor).unwrap_or(parts::NONE)
+    }
+
+    /// The tokens that are found in a text before it is taken apart, in the order of the file.
+    ///
+    /// # Errors
+    /// If they are not what added tokens should be.
+    pub fn added_tokens(&self) -> Result<Vec<AddedToken>, Misstatement> {
+        match &self.outline.added_tokens {
+            Json::Null => Ok(Vec::new()),
+            list => read_part(list, &format!("{TOKENIZER} added_tokens"), "a list of tokens"),
+        }
+    }
+
+    /// The name of the kind of model that words become tokens with: `WordPiece`.
+    pub fn model_kind(&self) -> Option<&str> {
+        let model = self.outline.model.as_ref()?;
+        match &model.kind {
+            // Old files don't name it; this setting is WordPiece's alone.
+            Json::Null if !model.max_input_chars_per_word.is_null() => Some(parts::WORD_PIECE),
+            kind => kind.as_str(),
+        }
+    }
+
+    /// The vocabulary as it was read, if there is one.
+    pub fn vocabulary(&self) -> Option<&V> {
+        self.outline.model.as_ref()?.vocab.as_ref()
+    }
+
+    /// The model that words become tokens with.
+    ///
+    /// # Errors
+    /// If it is of a known kind, and its settings make no sense; or if there is none.
+    pub fn into_model(self) -> Result<TokenModel<V>, Misstatement> {
+        let kind = self.model_kind().unwrap_or(parts::UNNAMED).to_owned();
+        let model = self.outline.model.ok_or_else(|| missing("model", "a model"))?;
+        match kind.as_str() {
+            parts::WORD_PIECE => Ok(TokenModel::WordPiece(WordPiece {
+                unk_token: text(&model.unk_token, "model.unk_token")?.to_owned(),
+                continuing_subword_prefix: text(
+                    &model.continuing_subword_prefix,
+                    "model.continuing_subword_prefix",
+                )?
+                .to_owned(),
+                max_input_chars_per_word: number(
+                    &model.max_input_chars_per_word,
+                    "model.max_input_chars_per_word",
+                )?,
+                vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
+            })),
+            _ => Ok(TokenModel::Other(kind)),
+        }
+    }
+}
+
+/// The kind of a part, if the part is there.
+fn kind(part: &Json) -> Option<&str> {
+    match part {
+        Json::Null => None,
+        part => Some(part["type"].as_str().unwrap_or(parts::UNNAMED)),
+    }
+}
+
+fn read_part<'a, T: Deserialize<'a>>(
+    part: &'a Json,
+    place: &str,
+    expected: &str,
+) -> Result<T, Misstatement> {
+    T::deserialize(part).map_err(|e| unreadable(place, expected, e.to_string()))
+}
+
+fn text<'a>(value: &'a Json, name: &str) -> Result<&'a str, Misstatement> {
+    value.as_str().ok_or_else(|| wrong(value, name, "a text"))
+}
+
+fn number(value: &Json, name: &str) -> Result<u64, Misstatement> {
+    value.as_u64().ok_or_else(|| wrong(value, name, "a whole number"))
+}
+
+fn flag(value: &Json, name: &str) -> Result<bool, Misstatement> {
+    value.as_bool().ok_or_else(|| wrong(value, name, "true or false"))
+}
+
+fn wrong(value: &Json, name: &str, expected: &str) -> Misstatement {
+    match value {
+        Json::Null => missing(name, expected),
+        value => misstatement(format!("{TOKENIZER} {name}"), expected, value.to_string()),
+    }
+}
+
+fn missing(name: &str, expected: &str) -> Misstatement {
+    misstatement(format!("{TOKENIZER} {name}"), expected, "missing".to_owned())
+}
+
+fn unreadable(place: &str, expected: &str, why: String) -> Misstatement {
+    misstatement(place.to_owned(), expected, format!("unreadable: {why}"))
+}
+
+fn misstatement(field: String, expected: &str, found: String) -> Misstatement {
+    Misstatement { field, expected: expected.to_owned(), found }
+}

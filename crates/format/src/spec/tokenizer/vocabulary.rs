@@ -1,0 +1,193 @@
+//! The vocabulary of a tokenizer.json: left unread, or read without an allocation a token.
+
+use super::{Misstatement, TOKENIZER, misstatement, unreadable};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// A vocabulary as text, which nobody has looked into yet.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct UnreadVocabulary<'a> {
+    #[serde(borrow)]
+    text: &'a RawValue,
+}
+
+impl UnreadVocabulary<'_> {
+    /// How many tokens it lists, if it is a map of tokens to numbers.
+    pub fn count(&self) -> Option<usize> {
+        let entries: Count = serde_json::from_str(self.text.get()).ok()?;
+        Some(entries.0)
+    }
+
+    /// The tokens with their numbers.
+    ///
+    /// # Errors
+    /// If it is not a vocabulary.
+    pub fn read(&self) -> Result<NumberedTokens, Misstatement> {
+        serde_json::from_str(self.text.get())
+            .map_err(|e| unreadable(&place(), EXPECTED, e.to_string()))
+    }
+}
+
+/// Tokens with their numbers, as they stand in the file. There are none where the vocabulary is not a
+/// map, as in other kinds of models.
+#[derive(Clone, Debug, Default)]
+pub struct NumberedTokens {
+    tokens: TokenList,
+    ids: Vec<u32>,
+}
+
+const EXPECTED: &str = "every number from 0 on once";
+
+fn place() -> String {
+    format!("{TOKENIZER} model.vocab")
+}
+
+impl NumberedTokens {
+    /// The tokens in the order of their numbers.
+    ///
+    /// # Errors
+    /// If the numbers are not those from 0 on.
+    pub fn in_order(self) -> Result<TokenList, Misstatement> {
+        let NumberedTokens { tokens, ids } = self;
+        // As many places as tokens: nothing is allocated from a number in the file.
+        let mut places = vec![None; ids.len()];
+        let mut is_sorted = true;
+        for (place_in_file, &id) in ids.iter().enumerate() {
+            is_sorted &= place_in_file == id as usize;
+            match places.get_mut(id as usize) {
+                Some(slot) if slot.is_none() => *slot = Some(place_in_file),
+                _ => {
+                    let token = tokens.get(place_in_file).unwrap_or_default();
+                    let found = format!("{token:?}: {id}, which is too large or given twice");
+                    return Err(misstatement(place(), EXPECTED, found));
+                }
+            }
+        }
+        if is_sorted {
+            return Ok(tokens);
+        }
+        let mut ordered = TokenList::default();
+        for token in places.into_iter().flatten().filter_map(|place| tokens.get(place)) {
+            ordered.push(token)?;
+        }
+        Ok(ordered)
+    }
+}
+
+/// Tokens one behind the other in one text.
+#[derive(Clone, Debug, Default)]
+pub struct TokenList {
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl TokenList {
+    /// Appends a token.
+    ///
+    /// # Errors
+    /// If there would be more than 4 GB of them.
+    pub fn push(&mut self, token: &str) -> Result<(), Misstatement> {
+        self.text.push_str(token);
+        let end = u32::try_from(self.text.len()).map_err(|_| {
+            let found = format!("{} bytes of tokens", self.text.len());
+            misstatement("the vocabulary".to_owned(), "at most 4 GB", found)
+        })?;
+        self.ends.push(end);
+        Ok(())
+    }
+
+    /// The token at a place.
+    pub fn get(&self, place: usize) -> Option<&str> {
+        let end = *self.ends.get(place)?;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.text.get(start as usize..end as usize)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len()).filter_map(|place| self.get(place))
+    }
+
+    /// The text of all, and where each ends in it.
+    pub fn into_parts(self) -> (String, Vec<u32>) {
+        (self.text, self.ends)
+    }
+}
+
+impl<'de> Deserialize<'de> for NumberedTokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NumberedTokens, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = NumberedTokens;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a vocabulary")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut listed = NumberedTokens::default();
+                while map.next_key_seed(Append(&mut listed.tokens))?.is_some() {
+                    listed.ids.push(map.next_value()?);
+                }
+                Ok(listed)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(NumberedTokens::default())
+            }
+        }
+        deserializer.deserialize_any(Entries)
+    }
+}
+
+/// Appends a string to the tokens, without allocating it on its own.
+struct Append<'a>(&'a mut TokenList);
+
+impl<'de> DeserializeSeed<'de> for Append<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Append<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, token: &str) -> Result<(), E> {
+        self.0.push(token).map_err(|wrong| E::custom(format!("{}: {}", wrong.field, wrong.found)))
+    }
+}
+
+/// The number of a map's entries.
+struct Count(usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+        struct Counter;
+        impl<'de> Visitor<'de> for Counter {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
+                let mut count = 0;
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(Count(count))
+            }
+        }
+        deserializer.deserialize_map(Counter)
+    }
+}
