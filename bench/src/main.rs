@@ -2,6 +2,7 @@
 //!
 //! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON ENCODE_PYTHON CANDLE [SECTION...]`
 
+mod callers;
 mod convert;
 mod encode;
 mod files;
@@ -63,6 +64,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("words", words::measure),
         ("product", product::measure),
         ("opq", product::measure_rotated),
+        ("callers", callers::measure),
         ("encode", encode::measure),
     ] {
         if wanted(name) {

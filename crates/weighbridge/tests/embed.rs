@@ -264,7 +264,7 @@ fn other_settings_models_and_inputs_are_refused() {
     drop(encoder);
     std::fs::write(&weights, bytes).unwrap();
     let other = Encoder::open(&model).unwrap();
-    refused(&other, &resume, &input, "the model gives other vectors than model gave");
+    refused(&other, &resume, &input, "the model has other weights than model had");
     let force = forced(&output);
     assert_eq!(embed(&other, &force, &input).unwrap().resumed, 0);
     assert!(output.exists());

@@ -23,10 +23,10 @@ impl fmt::Display for ModelSpec {
         f.write_str(mark(&self.normalize))?;
         if let Some(tokenizer) = &self.tokenizer {
             let kind = match tokenizer.kind.value.as_str() {
-                "" => "a vocabulary",
+                "" => "unknown tokenizer",
                 kind => kind,
             };
-            write!(f, "; {kind}")?;
+            write!(f, "; {kind}{}", mark(&tokenizer.kind))?;
         }
         if let Some(limit) = &self.max_tokens {
             write!(f, ", {} tokens{}", limit.value, mark(limit))?;

@@ -9,6 +9,7 @@ mod check;
 mod display;
 mod facts;
 mod files;
+mod metadata;
 mod read;
 mod settings;
 pub mod tokenizer;
@@ -24,7 +25,7 @@ pub use values::{Activation, Module, Pooling, Positions, Prompt};
 use crate::Error;
 use crate::model::Container;
 use crate::wire::{Rule, Stop};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The rule that what is said of a model and its content agree, for formats without their own.
 pub(crate) const DISAGREES: Rule = check::DISAGREES;
@@ -145,7 +146,12 @@ pub struct TokenizerFacts {
     /// How many tokens it knows.
     pub tokens: Option<u64>,
     /// Special tokens by name.
+    #[serde(serialize_with = "as_map")]
     pub special: Vec<(String, u32)>,
+}
+
+fn as_map<S: Serializer>(list: &[(String, u32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(list.iter().map(|(name, id)| (name, id)))
 }
 
 impl ModelSpec {

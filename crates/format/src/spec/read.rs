@@ -2,10 +2,10 @@
 
 use super::architecture::{Architecture, architectures};
 use super::files::{Attached, ModelFiles};
-use super::tokenizer::{Normalizer, TOKENIZER, TokenizerFile, UnreadVocabulary};
+use super::tokenizer::{Normalizer, TOKENIZER, TokenizerFile, UnreadVocabulary, WORD_PIECE};
 use super::{
     Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Positions, Prompt, SaidBy,
-    TokenizerFacts,
+    TokenizerFacts, metadata,
 };
 use crate::Error;
 use crate::model::Container;
@@ -92,7 +92,7 @@ pub(super) fn describe(container: &Container) -> Result<ModelSpec, Error> {
             ..ModelSpec::default()
         },
     };
-    add_metadata(&mut spec, container);
+    metadata::add(&mut spec, container);
     add_tensors(&mut spec, container);
     Ok(spec)
 }
@@ -229,112 +229,6 @@ fn read_prompts(spec: &mut ModelSpec, file: &File, r: &mut Reader) {
     spec.default_prompt = r.text(file, &["default_prompt_name"]).map(|fact| fact.value);
 }
 
-/// What the metadata says. It counts where it says something else than the files: somebody set it.
-fn add_metadata(spec: &mut ModelSpec, container: &Container) {
-    let find = |key: &str| {
-        let (_, value) = container.metadata.iter().find(|(k, _)| k == key)?;
-        value.to_plain_text()
-    };
-    let mut misstatements = Vec::new();
-    let mut wrong = |key: &str, expected: &str, found: String| {
-        let (field, found) = (format!("metadata {key}"), format!("{found:?}"));
-        misstatements.push(Misstatement { field, expected: expected.to_owned(), found });
-    };
-    let by = |key: &str| SaidBy::Metadata(key.to_owned());
-    if let Some(name) = find("model_name") {
-        spec.name = Some(name);
-    }
-    if let Some(name) = find("arch").filter(|_| spec.architecture.is_none()) {
-        spec.architecture = Some(Fact { value: name, said_by: by("arch") });
-    }
-    for (key, slot) in [
-        ("embedding_dim", &mut spec.dimensions),
-        ("vocab_size", &mut spec.vocabulary),
-        ("num_layers", &mut spec.layers),
-        ("num_attention_heads", &mut spec.heads),
-        ("num_key_value_heads", &mut spec.key_value_heads),
-        ("hidden_size", &mut spec.hidden),
-        ("intermediate_size", &mut spec.intermediate),
-        ("max_position_emb", &mut spec.positions),
-        ("max_seq_length", &mut spec.max_tokens),
-    ] {
-        let Some(text) = find(key) else { continue };
-        match text.parse() {
-            Ok(value) if slot.as_ref().is_none_or(|fact| fact.value != value) => {
-                *slot = Some(Fact { value, said_by: by(key) });
-            }
-            Ok(_) => {}
-            Err(_) => wrong(key, "a whole number", text),
-        }
-    }
-    if let Some(text) = find("layer_norm_eps") {
-        match text.parse() {
-            Ok(value) if value == spec.epsilon.value && spec.epsilon.is_stated() => {}
-            Ok(value) => spec.epsilon = Fact { value, said_by: by("layer_norm_eps") },
-            Err(_) => wrong("layer_norm_eps", "a number", text),
-        }
-    }
-    if let Some(name) = find("hidden_act").map(|name| Activation::from_name(&name)) {
-        set(&mut spec.activation, name, "hidden_act");
-    }
-    if let Some(text) = find("pooling") {
-        let modes = text.split('+').filter(|name| *name != "none").map(Pooling::from_name);
-        set(&mut spec.pooling, modes.collect(), "pooling");
-    }
-    match find("normalize").as_deref().map(|text| (text, text.parse())) {
-        None => {}
-        Some((_, Ok(normalize))) => set(&mut spec.normalize, normalize, "normalize"),
-        Some((text, Err(_))) => wrong("normalize", "true or false", text.to_owned()),
-    }
-    if let Some(text) = find("prompts").filter(|_| spec.prompts.is_empty()) {
-        match serde_json::from_str::<serde_json::Map<String, Json>>(&text) {
-            Ok(map) => {
-                let prompt = |(name, text): (String, Json)| {
-                    Some(Prompt { name, text: text.as_str()?.to_owned() })
-                };
-                spec.prompts = map.into_iter().filter_map(prompt).collect();
-            }
-            Err(_) => wrong("prompts", "a JSON object of texts", text),
-        }
-    }
-    if let Some(name) = find("default_prompt_name").filter(|_| spec.default_prompt.is_none()) {
-        spec.default_prompt = Some(name);
-    }
-    if let Some(text) = find("matryoshka_dimensions").filter(|_| spec.matryoshka.is_empty()) {
-        match serde_json::from_str(&text) {
-            Ok(list) => spec.matryoshka = list,
-            Err(_) => wrong("matryoshka_dimensions", "a JSON list of numbers", text),
-        }
-    }
-    // A list is no flag either: its type is what was found.
-    let find_any = |key: &str| {
-        let (_, value) = container.metadata.iter().find(|(k, _)| k == key)?;
-        Some(value.to_plain_text().unwrap_or_else(|| value.type_name()))
-    };
-    let mut flag = |key: &str, slot: &mut Option<Fact<bool>>| match find_any(key)
-        .as_deref()
-        .map(|text| (text, text.parse()))
-    {
-        Some((_, Ok(value))) if slot.as_ref().is_none_or(|fact| fact.value != value) => {
-            *slot = Some(Fact { value, said_by: by(key) });
-        }
-        Some((text, Err(_))) => wrong(key, "true or false", text.to_owned()),
-        _ => {}
-    };
-    let tokenizer = spec.tokenizer.get_or_insert_default();
-    flag("do_lower_case", &mut tokenizer.lower_case);
-    flag("strip_accents", &mut tokenizer.strip_accents);
-    flag("tokenize_chinese_chars", &mut tokenizer.split_chinese);
-    spec.misstatements.append(&mut misstatements);
-}
-
-/// A setting of the metadata; one that only repeats what a file says stays the file's.
-fn set<T: PartialEq>(fact: &mut Fact<T>, value: T, key: &str) {
-    if fact.value != value || !fact.is_stated() {
-        *fact = Fact { value, said_by: SaidBy::Metadata(key.to_owned()) };
-    }
-}
-
 /// What the tensors and the vocabulary show, where nobody said it; and then what is usual.
 fn add_tensors(spec: &mut ModelSpec, container: &Container) {
     let shown = architectures().iter().find(|a| a.is_in(container));
@@ -351,6 +245,10 @@ fn add_tensors(spec: &mut ModelSpec, container: &Container) {
             let tokenizer = spec.tokenizer.get_or_insert_default();
             tokenizer.tokens = Some(vocabulary.len() as u64);
             tokenizer.special.clone_from(&vocabulary.special);
+            // A vocabulary without any word about it is used as BERT's are.
+            if tokenizer.kind.is_assumed() {
+                tokenizer.kind = Fact::assumed(WORD_PIECE.to_owned());
+            }
         }
     }
     let Some(known) = spec.known_architecture() else { return };
@@ -397,7 +295,7 @@ fn read_tokenizer(
         }
     } else if files.has("vocab.txt") {
         facts.kind =
-            Fact { value: "WordPiece".to_owned(), said_by: SaidBy::File("vocab.txt".to_owned()) };
+            Fact { value: WORD_PIECE.to_owned(), said_by: SaidBy::File("vocab.txt".to_owned()) };
     } else if config.json.is_null() {
         return Ok(None);
     }

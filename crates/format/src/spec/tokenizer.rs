@@ -7,6 +7,7 @@
 mod parts;
 mod vocabulary;
 
+pub(super) use parts::WORD_PIECE;
 pub use parts::{
     AddedToken, BertNormalizer, BertProcessing, Normalizer, PostProcessor, PreTokenizer, Template,
     TemplatePiece, TemplateToken, TokenModel, WordPiece,

@@ -11,7 +11,7 @@ pub(super) const BERT_PRE_TOKENIZER: &str = "BertPreTokenizer";
 pub(super) const TEMPLATE: &str = "TemplateProcessing";
 pub(super) const BERT_PROCESSING: &str = "BertProcessing";
 pub(super) const ROBERTA_PROCESSING: &str = "RobertaProcessing";
-pub(super) const WORD_PIECE: &str = "WordPiece";
+pub(in super::super) const WORD_PIECE: &str = "WordPiece";
 /// The name of a part that the file says is not there.
 pub(super) const NONE: &str = "none";
 /// The name of a part that does not say what it is.
