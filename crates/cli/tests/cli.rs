@@ -284,7 +284,7 @@ fn differences_are_measured() {
     assert!(run(at, &half).status.success());
     let object = json(at, &["diff", "tiny.weights", "half.weights", "--json"]);
     assert_eq!(object["same"], false);
-    assert_eq!(object["only_first"].as_array().unwrap().len(), 7);
+    assert_eq!(object["only_first"].as_array().unwrap().len(), 9);
     assert_eq!(object["tensors"][0]["encodings"], serde_json::json!(["f32", "f16"]));
     assert!(object["tensors"][0]["values"]["max_abs"].as_f64().unwrap() < 2e-4);
     assert_eq!(run(at, &["diff", "tiny.weights", "half.weights"]).status.code(), Some(1));
