@@ -53,18 +53,14 @@ fn the_tokenizers_of_all_families_are_parsed() {
             let is_text = |piece: &TemplatePiece| matches!(piece, TemplatePiece::Sequence { .. });
             assert_eq!(template.single.iter().filter(|piece| is_text(piece)).count(), 1);
         }
-        // Unread and read, it is the same vocabulary; only maps give tokens numbers.
-        let count = file.vocabulary().unwrap().count();
-        assert_eq!(count.is_none(), model == "Unigram", "{path:?}");
-        let unread = file.vocabulary().unwrap().read().unwrap().in_order().unwrap();
+        let counted = file.vocabulary().unwrap().tokens();
         match TokenizerFile::parse_with_tokens(&json).unwrap().into_model().unwrap() {
             TokenModel::WordPiece(piece) => {
                 let tokens = piece.vocab.in_order().unwrap();
-                assert_eq!(Some(tokens.iter().count()), count);
-                assert!(tokens.iter().eq(unread.iter()));
+                assert_eq!(tokens.iter().count() as u64, counted, "{path:?}");
                 assert!(tokens.iter().any(|token| token == piece.unk_token), "{path:?}");
             }
-            TokenModel::Other(kind) => assert_eq!(kind, model),
+            TokenModel::Other(kind) => assert_eq!((kind, counted > 100), (model, true)),
             other => panic!("{other:?}"),
         }
     }
@@ -140,6 +136,7 @@ fn a_description_has_the_names_of_the_parts() {
     }
     assert_eq!(facts["kind"]["value"], "WordPiece");
     assert_eq!(facts["split_chinese"]["value"], false);
+    assert_eq!(facts["tokens"], 3);
 
     let mut bare = bert();
     bare["normalizer"] = Json::Null;
@@ -166,7 +163,7 @@ fn a_description_needs_neither_vocabulary_nor_sense() {
     let file = TokenizerFile::parse(odd.as_bytes()).unwrap();
     assert_eq!(file.added_tokens().unwrap_err().field, "tokenizer.json added_tokens");
     assert_eq!(file.post_processor().unwrap_err().field, "tokenizer.json post_processor");
-    assert_eq!(file.vocabulary().unwrap().read().unwrap_err().field, "tokenizer.json model.vocab");
+    assert_eq!(file.vocabulary().unwrap().tokens(), 2);
     assert!(TokenizerFile::parse_with_tokens(odd.as_bytes()).is_err());
 }
 

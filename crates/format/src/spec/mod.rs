@@ -20,6 +20,7 @@ pub(crate) use check::check;
 pub use check::model_rules;
 pub use facts::{Fact, Misstatement, SaidBy};
 pub use files::{Attached, ModelFiles};
+pub(crate) use read::tokenizer_facts;
 pub use values::{Activation, Module, Pooling, Positions, Prompt};
 
 use crate::Error;
@@ -143,7 +144,7 @@ pub struct TokenizerFacts {
     pub strip_accents: Option<Fact<bool>>,
     /// Whether Chinese characters are words of their own.
     pub split_chinese: Option<Fact<bool>>,
-    /// How many tokens it knows.
+    /// How many tokens its vocabulary has.
     pub tokens: Option<u64>,
     /// Special tokens by name.
     #[serde(serialize_with = "as_map")]

@@ -2,7 +2,7 @@
 
 use super::architecture::{Architecture, architectures};
 use super::files::{Attached, ModelFiles};
-use super::tokenizer::{Normalizer, TOKENIZER, TokenizerFile, UnreadVocabulary, WORD_PIECE};
+use super::tokenizer::{Normalizer, SkippedVocabulary, TOKENIZER, TokenizerFile, WORD_PIECE};
 use super::{
     Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Positions, Prompt, SaidBy,
     TokenizerFacts, metadata,
@@ -281,6 +281,13 @@ fn add_usual(spec: &mut ModelSpec, known: &Architecture) {
     }
 }
 
+/// What a model's own files say of its tokenizer, where others can't be read.
+pub(crate) fn tokenizer_facts(files: &dyn ModelFiles) -> Result<TokenizerFacts, Stop> {
+    let config = File { name: TOKENIZER_CONFIG.to_owned(), json: Json::Null };
+    let mut r = Reader { misstatements: &mut Vec::new() };
+    Ok(read_tokenizer(files, &config, &mut r)?.unwrap_or_default())
+}
+
 fn read_tokenizer(
     files: &dyn ModelFiles,
     config: &File,
@@ -317,12 +324,13 @@ fn read_tokenizer(
 /// The parts that a tokenizer.json names, and the settings of a normalizer that is known.
 fn read_pipeline(
     facts: &mut TokenizerFacts,
-    file: &TokenizerFile<UnreadVocabulary>,
+    file: &TokenizerFile<SkippedVocabulary>,
     r: &mut Reader,
 ) {
     let by = |place: &str| SaidBy::File(format!("{TOKENIZER} {place}"));
     let name = |name: &str, place: &str| Some(Fact { value: name.to_owned(), said_by: by(place) });
     facts.kind.value = file.model_kind().unwrap_or_default().to_owned();
+    facts.tokens = file.vocabulary().map(SkippedVocabulary::tokens);
     facts.normalizer = name(file.normalizer_kind(), "normalizer");
     facts.pre_tokenizer = name(file.pre_tokenizer_kind(), "pre_tokenizer");
     facts.post_processor = name(file.post_processor_kind(), "post_processor");

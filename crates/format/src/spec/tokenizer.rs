@@ -12,7 +12,7 @@ pub use parts::{
     AddedToken, BertNormalizer, BertProcessing, Normalizer, PostProcessor, PreTokenizer, Template,
     TemplatePiece, TemplateToken, TokenModel, WordPiece,
 };
-pub use vocabulary::{NumberedTokens, TokenList, UnreadVocabulary};
+pub use vocabulary::{NumberedTokens, SkippedVocabulary, TokenList};
 
 use super::Misstatement;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 /// The name of the file that describes a tokenizer.
 pub const TOKENIZER: &str = "tokenizer.json";
 
-/// A tokenizer.json, with a vocabulary that was read or was not.
+/// A tokenizer.json, with a vocabulary that was read or was skipped.
 #[derive(Debug)]
 pub struct TokenizerFile<V> {
     outline: Outline<V>,
@@ -58,12 +58,12 @@ struct ModelOutline<V> {
     vocab: Option<V>,
 }
 
-impl<'a> TokenizerFile<UnreadVocabulary<'a>> {
-    /// Reads all but the vocabulary.
+impl TokenizerFile<SkippedVocabulary> {
+    /// Reads all but the vocabulary, whose tokens are only counted.
     ///
     /// # Errors
     /// If it is not JSON, or not the description of a tokenizer.
-    pub fn parse(json: &'a [u8]) -> Result<Self, Misstatement> {
+    pub fn parse(json: &[u8]) -> Result<Self, Misstatement> {
         parse(json)
     }
 }
@@ -177,6 +177,11 @@ impl<V> TokenizerFile<V> {
     /// The vocabulary as it was read, if there is one.
     pub fn vocabulary(&self) -> Option<&V> {
         self.outline.model.as_ref()?.vocab.as_ref()
+    }
+
+    /// The same, without the rest.
+    pub fn into_vocabulary(self) -> Option<V> {
+        self.outline.model?.vocab
     }
 
     /// The model that words become tokens with.

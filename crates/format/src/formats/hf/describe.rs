@@ -4,7 +4,7 @@ use super::super::Stop;
 use super::{TOKENIZER, tokenizer};
 use crate::Error;
 use crate::model::{Attachment, Vocabulary};
-use crate::spec::{Attached, ModelFiles, ModelSpec, SaidBy};
+use crate::spec::{Attached, ModelFiles, ModelSpec, SaidBy, tokenizer_facts};
 use crate::wire::Findings;
 
 #[derive(Debug, Default)]
@@ -54,7 +54,8 @@ impl Description {
 
 pub(super) fn read(files: &dyn ModelFiles, findings: &mut Findings) -> Result<Description, Stop> {
     let spec = ModelSpec::from_files(files)?;
-    let tokenizer = tokenizer::read(files, findings)?;
+    let said = spec.tokenizer.clone().unwrap_or_default();
+    let tokenizer = tokenizer::read(files, &said, findings)?;
     // Without any tokenizer file there is nothing that would need more words.
     let has_tokenizer = files.has("tokenizer.json") || files.has("vocab.txt");
     let is_sayable = spec.is_sayable();
@@ -88,7 +89,9 @@ pub(in super::super) fn describe_files(
         Ok(description) => (description, findings.first_error().map(reason)),
         // A vocabulary does not need the other files.
         Err(Stop::Broken(finding)) => {
-            let vocabulary = match tokenizer::read(&files, &mut findings) {
+            let tokenizer = tokenizer_facts(&files)
+                .and_then(|said| tokenizer::read(&files, &said, &mut findings));
+            let vocabulary = match tokenizer {
                 Ok(tokenizer) => tokenizer.vocabulary,
                 Err(Stop::Broken(_)) => None,
                 Err(Stop::Failed(error)) => return Err(error),

@@ -3,10 +3,8 @@
 use super::super::Stop;
 use super::VOCABULARY;
 use crate::model::Vocabulary;
-use crate::spec::ModelFiles;
-use crate::spec::tokenizer::{
-    Normalizer, NumberedTokens, PreTokenizer, TOKENIZER, TokenizerFile, UnreadVocabulary,
-};
+use crate::spec::tokenizer::{TOKENIZER, TokenizerFile};
+use crate::spec::{Fact, Misstatement, ModelFiles, TokenizerFacts};
 use crate::wire::Findings;
 
 const LIST: &str = "vocab.txt";
@@ -19,32 +17,37 @@ pub(super) struct Tokenizer {
     pub is_plain: bool,
 }
 
-pub(super) fn read(files: &dyn ModelFiles, findings: &mut Findings) -> Result<Tokenizer, Stop> {
+/// Of a model whose files say this of its tokenizer.
+pub(super) fn read(
+    files: &dyn ModelFiles,
+    said: &TokenizerFacts,
+    findings: &mut Findings,
+) -> Result<Tokenizer, Stop> {
     let has_list = files.has(LIST);
     if !files.has(TOKENIZER) {
         let vocabulary = if has_list { Some(from_lines(files)?) } else { None };
         return Ok(Tokenizer { vocabulary, is_plain: has_list });
     }
-    let bytes = files.bytes(TOKENIZER)?;
-    let Ok(file) = TokenizerFile::parse(&bytes) else {
-        // JSON of another shape is a tokenizer that is not known.
+    if said.normalizer.is_none() {
+        // Nothing could be made of it. JSON of another shape is a tokenizer that is not known.
         return files.json(TOKENIZER).map(|_| Tokenizer::default());
-    };
-    if file.model_kind() != Some("WordPiece") {
+    }
+    if said.kind.value != "WordPiece" {
         return Ok(Tokenizer::default());
     }
     let vocabulary = match has_list {
         true => from_lines(files)?,
-        false => from_json(file.vocabulary())?,
+        false => from_json(files)?,
     };
-    let listed = file.vocabulary().and_then(UnreadVocabulary::count);
-    if let Some(listed) = listed.filter(|&n| n != vocabulary.len()) {
+    if let Some(listed) = said.tokens.filter(|&n| n != vocabulary.len() as u64) {
         let finding = VOCABULARY.at(0..0).field(LIST);
         let expected = format!("{listed} tokens, as in tokenizer.json");
         findings.push(finding.expected(expected).found(vocabulary.len()));
     }
-    let is_plain = matches!(file.normalizer(), Ok(Normalizer::Bert(_)))
-        && file.pre_tokenizer() == PreTokenizer::Bert;
+    let is =
+        |part: &Option<Fact<String>>, kind: &str| part.as_ref().is_some_and(|p| p.value == kind);
+    let is_plain =
+        is(&said.normalizer, "BertNormalizer") && is(&said.pre_tokenizer, "BertPreTokenizer");
     Ok(Tokenizer { vocabulary: Some(vocabulary), is_plain })
 }
 
@@ -60,16 +63,15 @@ fn from_lines(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
 }
 
 /// tokenizer.json's vocabulary: a number for every token, without gaps.
-fn from_json(listed: Option<&UnreadVocabulary>) -> Result<Vocabulary, Stop> {
-    let finding = VOCABULARY.at(0..0).field("tokenizer.json model.vocab");
-    // A list of tokens is none: there each has a score.
-    let Some(listed) = listed.filter(|listed| listed.count().is_some()) else {
-        return Err(finding.expected("a number for every token").found("no vocabulary").into());
-    };
-    match listed.read().and_then(NumberedTokens::in_order) {
-        Ok(tokens) => Ok(vocabulary(tokens.iter())),
-        Err(wrong) => Err(finding.expected(wrong.expected).found(wrong.found).into()),
+fn from_json(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
+    let finding = || VOCABULARY.at(0..0).field("tokenizer.json model.vocab");
+    let wrong = |wrong: Misstatement| finding().expected(wrong.expected).found(wrong.found);
+    let file = TokenizerFile::parse_with_tokens(&files.bytes(TOKENIZER)?).map_err(wrong)?;
+    let tokens = file.into_vocabulary().unwrap_or_default().in_order().map_err(wrong)?;
+    if tokens.is_empty() {
+        return Err(finding().expected("a number for every token").found("no vocabulary").into());
     }
+    Ok(vocabulary(tokens.iter()))
 }
 
 fn vocabulary<'a>(tokens: impl Iterator<Item = &'a str>) -> Vocabulary {

@@ -1,33 +1,20 @@
-//! The vocabulary of a tokenizer.json: left unread, or read without an allocation a token.
+//! The vocabulary of a tokenizer.json: skipped, or read without an allocation a token.
 
-use super::{Misstatement, TOKENIZER, misstatement, unreadable};
+use super::{Misstatement, TOKENIZER, misstatement};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 use std::fmt;
 
-/// A vocabulary as text, which nobody has looked into yet.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(transparent)]
-pub struct UnreadVocabulary<'a> {
-    #[serde(borrow)]
-    text: &'a RawValue,
+/// A vocabulary of which nothing was kept but its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedVocabulary {
+    tokens: u64,
 }
 
-impl UnreadVocabulary<'_> {
-    /// How many tokens it lists, if it is a map of tokens to numbers.
-    pub fn count(&self) -> Option<usize> {
-        let entries: Count = serde_json::from_str(self.text.get()).ok()?;
-        Some(entries.0)
-    }
-
-    /// The tokens with their numbers.
-    ///
-    /// # Errors
-    /// If it is not a vocabulary.
-    pub fn read(&self) -> Result<NumberedTokens, Misstatement> {
-        serde_json::from_str(self.text.get())
-            .map_err(|e| unreadable(&place(), EXPECTED, e.to_string()))
+impl SkippedVocabulary {
+    /// How many tokens it lists.
+    pub fn tokens(&self) -> u64 {
+        self.tokens
     }
 }
 
@@ -37,12 +24,6 @@ impl UnreadVocabulary<'_> {
 pub struct NumberedTokens {
     tokens: TokenList,
     ids: Vec<u32>,
-}
-
-const EXPECTED: &str = "every number from 0 on once";
-
-fn place() -> String {
-    format!("{TOKENIZER} model.vocab")
 }
 
 impl NumberedTokens {
@@ -62,7 +43,8 @@ impl NumberedTokens {
                 _ => {
                     let token = tokens.get(place_in_file).unwrap_or_default();
                     let found = format!("{token:?}: {id}, which is too large or given twice");
-                    return Err(misstatement(place(), EXPECTED, found));
+                    let field = format!("{TOKENIZER} model.vocab");
+                    return Err(misstatement(field, "every number from 0 on once", found));
                 }
             }
         }
@@ -104,6 +86,11 @@ impl TokenList {
         let end = *self.ends.get(place)?;
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.text.get(start as usize..end as usize)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
     /// All of them, in order.
@@ -167,27 +154,32 @@ impl Visitor<'_> for Append<'_> {
     }
 }
 
-/// The number of a map's entries.
-struct Count(usize);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+impl<'de> Deserialize<'de> for SkippedVocabulary {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Counter;
         impl<'de> Visitor<'de> for Counter {
-            type Value = Count;
+            type Value = SkippedVocabulary;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map")
+                f.write_str("a vocabulary")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
-                let mut count = 0;
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut tokens = 0;
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
-                    count += 1;
+                    tokens += 1;
                 }
-                Ok(Count(count))
+                Ok(SkippedVocabulary { tokens })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut tokens = 0;
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    tokens += 1;
+                }
+                Ok(SkippedVocabulary { tokens })
             }
         }
-        deserializer.deserialize_map(Counter)
+        deserializer.deserialize_any(Counter)
     }
 }
