@@ -187,7 +187,7 @@ fn a_container_says_how_or_its_vocabulary_does() {
     let kept = Casing { strip_accents: false, split_chinese: false, ..Casing::UNCASED };
     assert_eq!(of(&container(&["a"], &settings)), kept);
     let odd = Tokenizer::of(&container(&["a"], &[("do_lower_case", "perhaps")])).unwrap_err();
-    assert!(odd.to_string().starts_with("metadata do_lower_case is perhaps"), "{odd}");
+    assert!(odd.to_string().starts_with("metadata do_lower_case is \"perhaps\""), "{odd}");
     let mut odd = container(&["a"], &[("num_layers", "several")]);
     assert_eq!(of(&odd), Casing::UNCASED, "what is wrong elsewhere is not the tokenizer's");
     let list = Value::Bits { count: 3, bytes: Bytes::owned(vec![5]) };
