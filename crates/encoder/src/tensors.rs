@@ -24,6 +24,11 @@ impl<'a> Tensors<'a> {
         self.named.prefix()
     }
 
+    /// Bytes of the file that they are in.
+    pub(crate) fn file_size(&self) -> u64 {
+        self.container.size
+    }
+
     fn find(&self, name: &str) -> Option<&'a Tensor> {
         self.named.find(name).filter(|t| t.has_data())
     }

@@ -9,7 +9,7 @@ use crate::settings::Precision;
 use crate::team::Member;
 use crate::tensors::Tensors;
 use weighbridge_format::spec::ModelSpec;
-use weighbridge_format::{Container, Error, Tensor};
+use weighbridge_format::{Error, Tensor};
 
 /// The products of a layer in their order, each with the names of the weights that share its input.
 const PRODUCTS: [&[&str]; 4] = [
@@ -48,11 +48,10 @@ struct Layer {
 /// Loads the weights.
 pub(super) fn load(
     spec: &ModelSpec,
-    container: &Container,
     tensors: &Tensors,
     precision: Precision,
 ) -> Result<Box<dyn Model>, Error> {
-    let config = Config::new(spec, container, tensors)?;
+    let config = Config::new(spec, tensors)?;
     Ok(Box::new(Bert::load(config, tensors, precision)?))
 }
 

@@ -5,7 +5,7 @@ use crate::layers::Heads;
 use crate::tensors::Tensors;
 use weighbridge_format::spec::{Activation as Named, ModelSpec};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Advice, Container, Error};
+use weighbridge_format::{Advice, Error};
 
 /// The largest width of a layer.
 const LARGEST_WIDTH: usize = 1 << 16;
@@ -29,11 +29,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    pub(crate) fn new(
-        spec: &ModelSpec,
-        container: &Container,
-        tensors: &Tensors,
-    ) -> Result<Config, Error> {
+    pub(crate) fn new(spec: &ModelSpec, tensors: &Tensors) -> Result<Config, Error> {
         let [vocabulary_size, hidden] = tensors.matrix("embeddings.word_embeddings.weight")?;
         let [positions, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
         let [intermediate, _] = tensors.matrix("encoder.layer.0.intermediate.dense.weight")?;
@@ -81,7 +77,7 @@ impl Config {
         };
         // Tensors may share their bytes, so the file's size alone does not bound the weights.
         let each = (4 * hidden as u128 + 2 * intermediate as u128) * hidden as u128;
-        let most = 16 * u128::from(container.size) + (1 << 24);
+        let most = 16 * u128::from(tensors.file_size()) + (1 << 24);
         if hidden > LARGEST_WIDTH || intermediate > LARGEST_WIDTH || layers as u128 * each > most {
             let sizes = format!("{layers} layers of {hidden} and {intermediate} values");
             let what = format!("{sizes} are too much for this file");

@@ -25,8 +25,11 @@ static ARCHITECTURES: [Architecture; 1] =
 pub(crate) struct Architecture {
     /// What it is called, and what its tensors are.
     described: &'static spec::Architecture,
-    load: fn(&ModelSpec, &Container, &Tensors, Precision) -> Result<Box<dyn Model>, Error>,
+    load: Load,
 }
+
+/// Loads the weights of a model.
+type Load = fn(&ModelSpec, &Tensors, Precision) -> Result<Box<dyn Model>, Error>;
 
 impl Architecture {
     /// The architecture of a model that is described. Where nothing says which it is, the first is
@@ -57,7 +60,7 @@ impl Architecture {
         container: &Container,
         precision: Precision,
     ) -> Result<Box<dyn Model>, Error> {
-        (self.load)(model, container, &Tensors::new(self.described, container), precision)
+        (self.load)(model, &Tensors::new(self.described, container), precision)
     }
 }
 
