@@ -2,7 +2,7 @@
 
 use crate::architectures::Architecture;
 use crate::settings::supported_pooling;
-use weighbridge_format::spec::{Activation, ModelSpec, Positions};
+use weighbridge_format::spec::{Activation, Misstatement, ModelSpec, Positions};
 use weighbridge_format::{Advice, Error};
 
 /// Modules of sentence-transformers that are understood.
@@ -116,9 +116,14 @@ pub(crate) fn check(
     if let Some(lack) = lack {
         return Err(lack.into_error());
     }
-    if let Some(wrong) = spec.misstatements.iter().chain(&spec.unreadable).next() {
-        let what = format!("{} is {}", wrong.field, wrong.found);
-        return Err(Error::refused(what, format!("{} was expected", wrong.expected)));
+    if let Some(wrong) = spec.misstatements.iter().chain(&spec.unreadable).next().cloned() {
+        return Err(misstated(wrong));
     }
     Architecture::of(spec).ok_or_else(|| Error::refused("the architecture is not known", ""))
+}
+
+/// The error of a setting that makes no sense. What was found is JSON with its own quotes, or a text.
+pub(crate) fn misstated(wrong: Misstatement) -> Error {
+    let Misstatement { field, expected, found } = wrong;
+    Error::refused(format!("{field} is {found}"), format!("{expected} was expected"))
 }

@@ -146,7 +146,7 @@ fn a_description_has_the_names_of_the_parts() {
     let facts = ModelSpec::of(&container(&bare, &[])).unwrap().tokenizer.unwrap();
     assert_eq!(facts.kind.value, "WordPiece");
     assert_eq!(facts.normalizer.unwrap().value, "none");
-    assert_eq!(facts.post_processor.unwrap().value, "of no kind");
+    assert_eq!(facts.post_processor.unwrap().value, "nameless");
     assert!(facts.lower_case.is_none());
 }
 

@@ -4,8 +4,8 @@ use super::model::{Model, WordPiece};
 use super::pieces::Pieces;
 use super::post::PostProcessor;
 use super::{Casing, Parts};
+use crate::support::misstated;
 use weighbridge_format::Error;
-use weighbridge_format::spec::Misstatement;
 use weighbridge_format::spec::tokenizer::{
     self as spec, NumberedTokens, PreTokenizer, TOKENIZER, TokenModel, TokenizerFile,
 };
@@ -15,13 +15,13 @@ const LONGEST_WORD: u64 = 10_000;
 
 /// The parts of the tokenizer that a file describes.
 pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
-    let file = TokenizerFile::parse_with_tokens(json).map_err(refused)?;
+    let file = TokenizerFile::parse_with_tokens(json).map_err(misstated)?;
     // What the model is says most about a tokenizer that is not known, so it is looked at first.
     let other_model = |kind: &str| unsupported(&format!("a {kind} tokenizer"), "WordPiece");
     if let Some(kind) = file.model_kind().filter(|kind| *kind != "WordPiece") {
         return Err(other_model(kind));
     }
-    if let Some(version) = file.version().map_err(refused)?.filter(|version| *version != "1.0") {
+    if let Some(version) = file.version().map_err(misstated)?.filter(|version| *version != "1.0") {
         return Err(unsupported(&format!("version {version:?}"), "version 1.0"));
     }
     let casing = casing(&file)?;
@@ -30,8 +30,8 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
         return Err(unsupported(&what, "BertPreTokenizer"));
     }
     let post_processor = post_processor(&file)?;
-    let added = file.added_tokens().map_err(refused)?;
-    let model = match file.into_model().map_err(refused)? {
+    let added = file.added_tokens().map_err(misstated)?;
+    let model = match file.into_model().map_err(misstated)? {
         TokenModel::WordPiece(settings) => Model::WordPiece(word_piece(settings)?),
         TokenModel::Other(kind) => return Err(other_model(&kind)),
         _ => return Err(other_model("newer")),
@@ -40,7 +40,7 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
 }
 
 fn casing(file: &TokenizerFile<NumberedTokens>) -> Result<Casing, Error> {
-    match file.normalizer().map_err(refused)? {
+    match file.normalizer().map_err(misstated)? {
         spec::Normalizer::None => Ok(Casing::UNCHANGED),
         spec::Normalizer::Bert(bert) => Ok(Casing {
             lower_case: bert.lowercase,
@@ -56,7 +56,7 @@ fn casing(file: &TokenizerFile<NumberedTokens>) -> Result<Casing, Error> {
 }
 
 fn post_processor(file: &TokenizerFile<NumberedTokens>) -> Result<PostProcessor, Error> {
-    match file.post_processor().map_err(refused)? {
+    match file.post_processor().map_err(misstated)? {
         spec::PostProcessor::Template(template) => PostProcessor::from_template(&template),
         spec::PostProcessor::Bert(tokens) => Ok(PostProcessor::around(tokens.cls.1, tokens.sep.1)),
         spec::PostProcessor::None => {
@@ -78,7 +78,7 @@ fn word_piece(settings: spec::WordPiece<NumberedTokens>) -> Result<WordPiece, Er
         let what = format!("{TOKENIZER}: words of {longest} characters");
         return Err(Error::refused(what, format!("at most {LONGEST_WORD}; BERT has 100")));
     };
-    let tokens = settings.vocab.in_order().map_err(refused)?;
+    let tokens = settings.vocab.in_order().map_err(misstated)?;
     let pieces = Pieces::new(tokens, &settings.continuing_subword_prefix)?;
     if let Some(token) = pieces.repeated.and_then(|id| pieces.token(id)) {
         return Err(malformed(&format!("has the token {token:?} in its vocabulary twice")));
@@ -92,12 +92,6 @@ fn word_piece(settings: spec::WordPiece<NumberedTokens>) -> Result<WordPiece, Er
 /// Something that the file says and can't be.
 pub(super) fn malformed(what: &str) -> Error {
     Error::refused(format!("{TOKENIZER} {what}"), "")
-}
-
-/// A setting that makes no sense.
-pub(super) fn refused(wrong: Misstatement) -> Error {
-    let Misstatement { field, expected, found } = wrong;
-    Error::refused(format!("{field} is {found}"), format!("{expected} was expected"))
 }
 
 fn unsupported(what: &str, supported: &str) -> Error {

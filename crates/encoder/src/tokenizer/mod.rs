@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::support::misstated;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -77,7 +78,7 @@ impl Tokenizer {
         let spec = ModelSpec::of(container)?;
         let is_flag = |field: &str| FLAGS.iter().any(|flag| field.ends_with(flag));
         if let Some(wrong) = spec.misstatements.into_iter().find(|w| is_flag(&w.field)) {
-            return Err(json::refused(wrong));
+            return Err(misstated(wrong));
         }
         let said = spec.tokenizer.unwrap_or_default();
         let lower_case = match said.lower_case {
@@ -112,7 +113,7 @@ impl Tokenizer {
     pub fn from_vocabulary(vocabulary: &Vocabulary, casing: Casing) -> Result<Tokenizer, Error> {
         let mut tokens = TokenList::default();
         for token in vocabulary.tokens() {
-            tokens.push(&token).map_err(json::refused)?;
+            tokens.push(&token).map_err(misstated)?;
         }
         let pieces = Pieces::new(tokens, CONTINUATION_PREFIX)?;
         let find = |name: &str, text: &str| {

@@ -15,7 +15,7 @@ pub(in super::super) const WORD_PIECE: &str = "WordPiece";
 /// The name of a part that the file says is not there.
 pub(super) const NONE: &str = "none";
 /// The name of a part that does not say what it is.
-pub(super) const UNNAMED: &str = "of no kind";
+pub(super) const UNNAMED: &str = "nameless";
 
 /// What happens to the characters of a text first.
 #[derive(Clone, Debug, PartialEq, Eq)]
