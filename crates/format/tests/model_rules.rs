@@ -136,6 +136,16 @@ fn padded_tables_are_no_errors() {
     assert_eq!(found(&model, "safetensors"), []);
 }
 
+/// Tensors of a model that nobody calls one.
+#[test]
+fn some_tensors_are_no_broken_model() {
+    let part = tiny(|m| {
+        m.metadata.clear();
+        m.tensors.retain(|t| !t.name.contains("LayerNorm"));
+    });
+    assert_eq!(found(&part, "safetensors"), []);
+}
+
 #[test]
 fn facts_know_who_said_them() {
     let spec = ModelSpec::of(&samples::tiny_model()).unwrap();

@@ -134,10 +134,13 @@ impl Check<'_> {
     }
 
     fn tensors(&self, known: &'static Architecture, findings: &mut Findings) {
+        // Some tensors of a model by themselves are no model that lacks the others.
+        let is_said = self.spec.architecture.as_ref().is_some_and(Fact::is_stated)
+            || self.spec.layers.as_ref().is_some_and(Fact::is_stated);
         for (tensor, found) in known.tensors_in(self.container) {
             let field = || format!("tensor {:?}", tensor.name);
             let Some(found) = found else {
-                if tensor.required {
+                if tensor.required && is_said {
                     findings.push(MISSING.at(0..0).field(field()));
                 }
                 continue;
