@@ -48,13 +48,20 @@ impl Team {
     /// Waits a moment for those who were called, and begins with those who came. The first member
     /// does this.
     pub(crate) fn close(&self) -> Member<'_> {
-        let most = self.outgoing.len();
-        let begun = Instant::now();
-        while self.joined.load(Ordering::Acquire) < most && begun.elapsed() < LONGEST_WAIT {
-            spin_loop();
+        if self.outgoing.len() > 1 {
+            self.wait_for_members();
         }
         let size = self.joined.fetch_or(CLOSED, Ordering::AcqRel);
         Member { team: self, index: 0, size, barriers: 0 }
+    }
+
+    /// Not where there is one thread: such places may have no clock.
+    fn wait_for_members(&self) {
+        let begun = Instant::now();
+        let is_complete = || self.joined.load(Ordering::Acquire) == self.outgoing.len();
+        while !is_complete() && begun.elapsed() < LONGEST_WAIT {
+            spin_loop();
+        }
     }
 
     /// Joins, and waits until the team begins; `None` if it has begun, or has members enough.
