@@ -377,13 +377,13 @@ mod tests {
             compute(turn)
         };
         thread::scope(|scope| {
-            scope.spawn(|| schedule.run(&first, &counted, || ()));
+            scope.spawn(|| schedule.run(&first, counted, || ()));
             while schedule.lock().free > 0 {
                 yield_now();
             }
             for call in calls {
                 scope.spawn(|| {
-                    let run = || schedule.run(call, &counted, || ());
+                    let run = || schedule.run(call, counted, || ());
                     // What computed other texts too may have panicked.
                     drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)));
                 });
