@@ -260,17 +260,21 @@ impl Inner {
             let (inner, shared) = (self.clone(), shared.clone());
             self.pool.spawn(move || inner.assist(&shared));
         }
+        let not_begun = NotBegun(&shared.team);
         let mut scratch = self.scratch();
         let batch = Batch { ids: &shared.ids, texts: &shared.texts };
-        let embedded = self.model.embed(batch, &mut scratch);
-        if *threads > 1 && embedded.is_ok() {
+        self.model.embed(batch, &mut scratch)?;
+        if *threads > 1 {
             // Nobody else sets it.
             let _ = shared.start.set(scratch.hidden.clone());
         }
+        std::mem::forget(not_begun);
         let mut member = shared.team.close();
-        self.schedule.give_back(*threads - member.team_size());
+        let missing = *threads - member.team_size();
+        if missing > 0 {
+            self.schedule.give_back(missing, || self.call_helper());
+        }
         *threads = member.team_size();
-        embedded?;
         self.model.run(batch, &mut member, &mut scratch, observer);
         Ok(scratch)
     }
@@ -306,6 +310,15 @@ impl Inner {
             let by = 1.0 / norm.max(1e-12);
             vector.iter_mut().for_each(|x| *x *= by);
         }
+    }
+}
+
+/// The first member of a team that has not begun: if it never does, the others must not wait.
+struct NotBegun<'a>(&'a Team);
+
+impl Drop for NotBegun<'_> {
+    fn drop(&mut self) {
+        self.0.give_up();
     }
 }
 

@@ -89,8 +89,8 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     let lengths = (dot(a, a) * dot(b, b)).sqrt();
-    // Vectors of zeros have no direction; NaN is near nothing.
-    if lengths > 0.0 { dot(a, b) / lengths } else { 0.0 }
+    // Vectors of zeros have no direction; NaN and infinity are near nothing.
+    if lengths > 0.0 && lengths.is_finite() { dot(a, b) / lengths } else { 0.0 }
 }
 
 /// The hash of weights with their names.
@@ -140,7 +140,7 @@ mod tests {
         narrow.probes.iter_mut().for_each(|probe| probe.truncate(1));
         let error = rows.check_comparable(&narrow).unwrap_err().to_string();
         assert!(error.contains("2 and 1 values"), "{error}");
-        for odd in [[f32::NAN, 1.0], [0.0, 0.0]] {
+        for odd in [[f32::NAN, 1.0], [f32::INFINITY, 1.0], [0.0, 0.0]] {
             assert!(rows.check_comparable(&id("odd", odd)).is_err());
         }
     }

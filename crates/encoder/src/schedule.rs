@@ -171,7 +171,8 @@ impl Schedule {
         state.wake(&call_helper);
     }
 
-    /// What a thread of the pool does that was called: batches until none is left.
+    /// What a thread of the pool does that was called: a batch. It is called again for the next, so
+    /// that the pool can do other work in between.
     pub(crate) fn help(
         &self,
         compute: impl Fn(&mut Turn) -> Result<(), Error>,
@@ -179,10 +180,11 @@ impl Schedule {
     ) {
         let mut state = self.lock();
         state.called -= 1;
-        while let Some(turn) = self.next_turn(&mut state) {
+        if let Some(turn) = self.next_turn(&mut state) {
             state.wake(&call_helper);
             drop(state);
             state = self.carry_out(turn, &compute);
+            state.wake(&call_helper);
         }
     }
 
@@ -195,8 +197,10 @@ impl Schedule {
     }
 
     /// Gives back threads that were taken and are not needed.
-    pub(crate) fn give_back(&self, threads: usize) {
-        self.lock().free += threads;
+    pub(crate) fn give_back(&self, threads: usize, call_helper: impl Fn()) {
+        let mut state = self.lock();
+        state.free += threads;
+        state.wake(&call_helper);
     }
 
     /// The next batch, if a thread is free: texts of the call that has waited longest, and of the
@@ -220,6 +224,10 @@ impl Schedule {
             }
             if *next > first {
                 turn.parts.push(Part { call: call.clone(), texts: first..*next });
+            }
+            // A call whose next text is too long for what is left stays the first.
+            if *next == first {
+                break;
             }
             // Others are served before this call has its next turn.
             let is_full = *next < call.texts.len();
@@ -443,6 +451,38 @@ mod tests {
         assert_eq!(many.result().unwrap(), [50_007.0; 40]);
         let state = schedule.lock();
         assert!(state.free == 3 && (state.called == 0 || lost.into_inner()));
+    }
+
+    /// A text that never fits behind others comes first when it has waited.
+    #[test]
+    fn long_texts_are_not_overtaken_for_ever() {
+        let schedule = Schedule::new(1, 1);
+        let mut state = schedule.lock();
+        for call in [call(1, &[100]), call(2, &[500]), call(3, &[100])] {
+            state.tokens += call.ids.len();
+            state.waiting.push_back(Waiting { call, next: 0 });
+        }
+        let mut order = Vec::new();
+        while let Some(turn) = schedule.next_turn(&mut state) {
+            order.push(turn.parts[0].call.ids[0]);
+            state.free = 1;
+        }
+        assert_eq!(order, [1, 2, 3]);
+    }
+
+    /// Threads that were taken for other work are found by those who wait.
+    #[test]
+    fn threads_that_are_given_back_are_used() {
+        let (schedule, waiting) = (Schedule::new(2, 2), call(5, &[4]));
+        assert_eq!((schedule.take_free(), schedule.take_free()), (2, 0));
+        thread::scope(|scope| {
+            scope.spawn(|| schedule.run(&waiting, compute, || ()));
+            while !lock(&waiting.progress).asleep {
+                yield_now();
+            }
+            schedule.give_back(2, || ());
+        });
+        assert_eq!(waiting.result().unwrap(), [4005.0]);
     }
 
     /// What is left of a queue has all threads that are free.

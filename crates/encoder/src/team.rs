@@ -55,6 +55,12 @@ impl Team {
         Member { team: self, index: 0, size, barriers: 0 }
     }
 
+    /// Nobody is to wait for a team whose first member can't begin.
+    pub(crate) fn give_up(&self) {
+        self.is_broken.store(true, Ordering::Relaxed);
+        self.joined.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
     /// Not where there is one thread: such places may have no clock.
     fn wait_for_members(&self) {
         let begun = Instant::now();
@@ -72,6 +78,9 @@ impl Team {
         let mut waited = 0;
         loop {
             let joined = self.joined.load(Ordering::Acquire);
+            if self.is_broken.load(Ordering::Relaxed) {
+                return None;
+            }
             if joined & CLOSED != 0 {
                 return Some(Member { team: self, index, size: joined & !CLOSED, barriers: 0 });
             }

@@ -1,7 +1,8 @@
 //! The inputs of a model's matrix products: calibrated quantization needs to know them.
 
-use super::Encoder;
+use super::{Encoder, Inner};
 use crate::schedule::batches;
+use std::sync::Arc;
 use weighbridge_format::{Advice, Error, Listing};
 
 impl Encoder {
@@ -33,21 +34,37 @@ impl Encoder {
         for batch in batches(&ranges) {
             let (first, last) = (ranges[batch.start].start, ranges[batch.end - 1].end);
             let texts = ranges[batch].iter().map(|r| r.start - first..r.end - first).collect();
-            // While others use all threads there is this one.
-            let mut threads = inner.schedule.take_free();
-            let taken = threads > 0;
-            threads = threads.max(1);
+            let mut taken = Taken::new(inner);
             let ids = ids[first..last].to_vec();
-            let scratch = inner.run(ids, texts, &mut threads, Some(&mut inspect));
-            if taken {
-                inner.schedule.give_back(threads);
-            }
-            inner.put_back(scratch?);
+            let scratch = inner.run(ids, texts, &mut taken.threads, Some(&mut inspect))?;
+            inner.put_back(scratch);
         }
         if non_finite {
             let what = "the texts lead to values inside the model that are NaN or infinite";
             return Err(Error::refused(what, Advice::See(Listing::Findings)));
         }
         Ok(())
+    }
+}
+
+/// Threads that were free; given back in the end, whatever happens.
+struct Taken<'a> {
+    inner: &'a Arc<Inner>,
+    threads: usize,
+    /// While others use all threads there is this one, which nobody gave.
+    own: usize,
+}
+
+impl Taken<'_> {
+    fn new(inner: &Arc<Inner>) -> Taken<'_> {
+        let free = inner.schedule.take_free();
+        Taken { inner, threads: free.max(1), own: usize::from(free == 0) }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let inner = self.inner;
+        inner.schedule.give_back(self.threads - self.own, || inner.call_helper());
     }
 }

@@ -13,6 +13,9 @@ pub fn architectures() -> &'static [&'static Architecture] {
     &ALL
 }
 
+/// More layers than any model has: their tensors are not listed.
+const MOST_LAYERS: u64 = 1000;
+
 /// An architecture, and the names of its tensors.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -108,8 +111,7 @@ impl Architecture {
     ) -> impl Iterator<Item = (TensorSpec, Option<&'a Tensor>)> {
         let named = ModelTensors::new(self, container);
         let mut sizes = (self.sizes)(&named);
-        // A layer with a number beyond that of all tensors makes no layers before it.
-        sizes.layers = sizes.layers.map(|n| n.min(container.tensors.len() as u64));
+        sizes.layers = sizes.layers.map(|n| n.min(MOST_LAYERS));
         self.tensors(&sizes).into_iter().map(move |tensor| {
             let found = named.find(&tensor.name).filter(|t| t.has_data());
             (tensor, found)
@@ -164,6 +166,8 @@ impl<'a> ModelTensors<'a> {
         let number = |name: &str| {
             name.strip_prefix(self.architecture.layers)?.split('.').next()?.parse::<u64>().ok()
         };
-        self.tensors.keys().filter_map(|name| number(name)).max()?.checked_add(1)
+        // A layer with a number beyond that of all tensors makes no layers before it.
+        let possible = |n: &u64| *n < self.tensors.len() as u64;
+        self.tensors.keys().filter_map(|name| number(name)).filter(possible).max()?.checked_add(1)
     }
 }

@@ -1,6 +1,6 @@
 //! Holding a model against its description.
 
-use super::{Architecture, Fact, ModelSpec, SaidBy, TensorSizes, architectures};
+use super::{Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, architectures};
 use crate::Error;
 use crate::model::{Container, SPECIAL_TOKENS};
 use crate::rules;
@@ -58,7 +58,8 @@ pub(crate) fn check(
     let table = table.filter(|_| spec.architecture.is_none());
     if let Some(known) = spec.known_architecture().or(table) {
         check.sizes(known, findings);
-        if known.is_in(container) {
+        if known.is_in(container) && check.is_said_to_be_whole() {
+            check.name(known, findings);
             check.tensors(known, findings);
         }
     }
@@ -122,8 +123,22 @@ impl Check<'_> {
             let finding = self.disagrees.at(0..0).field("vocabulary");
             findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
         }
+    }
+
+    /// Some tensors of a model by themselves are no model that lacks the others, and models with other
+    /// positions have other tensors.
+    fn is_said_to_be_whole(&self) -> bool {
+        let spec = self.spec;
+        let is_said = spec.architecture.as_ref().is_some_and(Fact::is_stated)
+            || spec.layers.as_ref().is_some_and(Fact::is_stated);
+        is_said && spec.position_scheme.value == Positions::Absolute
+    }
+
+    /// Models with a published name have the published sizes.
+    fn name(&self, known: &'static Architecture, findings: &mut Findings) {
+        let shown = known.sizes(self.container);
         let is_named = |(name, _): &&(&str, TensorSizes)| {
-            spec.name.as_deref().is_some_and(|n| n.rsplit('/').next() == Some(name))
+            self.spec.name.as_deref().is_some_and(|n| n.rsplit('/').next() == Some(name))
         };
         if let Some((name, published)) = PUBLISHED.iter().find(is_named)
             && *published != shown
@@ -134,13 +149,10 @@ impl Check<'_> {
     }
 
     fn tensors(&self, known: &'static Architecture, findings: &mut Findings) {
-        // Some tensors of a model by themselves are no model that lacks the others.
-        let is_said = self.spec.architecture.as_ref().is_some_and(Fact::is_stated)
-            || self.spec.layers.as_ref().is_some_and(Fact::is_stated);
         for (tensor, found) in known.tensors_in(self.container) {
             let field = || format!("tensor {:?}", tensor.name);
             let Some(found) = found else {
-                if tensor.required && is_said {
+                if tensor.required {
                     findings.push(MISSING.at(0..0).field(field()));
                 }
                 continue;

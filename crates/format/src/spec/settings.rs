@@ -54,6 +54,7 @@ impl ModelSpec {
         let is_bert = self.architecture.as_ref().is_some_and(|a| a.value == "bert");
         is_bert
             && self.position_scheme.value == Positions::Absolute
+            && self.pools_prompt.value
             && self.modules.iter().all(|m| USUAL_MODULES.contains(&m.kind.as_str()))
     }
 }

@@ -29,6 +29,9 @@ pub(super) type Facts = serde_json::Map<String, serde_json::Value>;
 /// A window that is done.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Window {
+    /// Bytes of its line, if it was read.
+    #[serde(skip)]
+    line: u64,
     /// Bytes of the records.
     records: u64,
     #[serde(flatten)]
@@ -52,6 +55,8 @@ pub(super) struct Journal {
     finished: Window,
     window_bytes: u64,
     appending: bool,
+    /// What it holds is known, so that it can be removed if that is nothing.
+    is_known: bool,
     synced: Instant,
 }
 
@@ -165,11 +170,14 @@ impl Journal {
             finished: Window::default(),
             window_bytes: 0,
             appending: false,
+            is_known: false,
             synced: Instant::now(),
         };
         if resume {
             journal.available = journal.stored_windows()?;
+            journal.is_known = true;
         } else {
+            journal.is_known = true;
             journal.begin(facts)?;
         }
         Ok(journal)
@@ -195,7 +203,8 @@ impl Journal {
             read.map_err(|e| Error::io(&self.paths.windows, e))?;
             // A part of a line is what a failing machine did not get written.
             let Some(whole) = line.strip_suffix(b"\n") else { break };
-            let Ok(window) = serde_json::from_slice::<Window>(whole) else { break };
+            let Ok(mut window) = serde_json::from_slice::<Window>(whole) else { break };
+            window.line = line.len() as u64;
             let Some(left) = rows.checked_sub(window.figures.rows) else { break };
             rows = left;
             list.push(window);
@@ -252,11 +261,13 @@ impl Journal {
     }
 
     fn add(&mut self, window: Window) -> Vec<u8> {
-        let line = serde_json::to_vec(&window).unwrap_or_default();
+        let mut line = serde_json::to_vec(&window).unwrap_or_default();
+        line.push(b'\n');
         self.finished.records += window.records;
         self.finished.figures.add(&window.figures);
-        self.window_bytes += line.len() as u64 + 1;
-        [&line[..], b"\n"].concat()
+        // A figure that was read may have other digits when it is written again.
+        self.window_bytes += if window.line > 0 { window.line } else { line.len() as u64 };
+        line
     }
 
     /// Adds rows with their bytes, behind the finished ones.
@@ -280,7 +291,7 @@ impl Journal {
             self.records.sync_data().map_err(|e| Error::io(&self.paths.records, e))?;
             self.rows.sync_data().map_err(|e| Error::io(&self.paths.rows, e))?;
         }
-        let line = self.add(Window { records: text.len() as u64, figures: *figures });
+        let line = self.add(Window { line: 0, records: text.len() as u64, figures: *figures });
         let io = |e| Error::io(&self.paths.windows, e);
         self.windows.write_all(&line).map_err(io)?;
         if sync {
@@ -344,7 +355,7 @@ impl Journal {
 impl Drop for Journal {
     /// A run that failed before its first row leaves nothing to go on with.
     fn drop(&mut self) {
-        if self.finished() == 0 && self.available.is_empty() {
+        if self.is_known && self.finished() == 0 && self.available.is_empty() {
             self.remove();
         }
     }
