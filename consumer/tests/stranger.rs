@@ -8,8 +8,8 @@ use weighbridge::model::Subject;
 use weighbridge::plan::LossKind;
 use weighbridge::quantize::{Method, QuantizeSettings};
 use weighbridge::{
-    Container, Edit, Embeddings, Encoder, Error, ErrorKind, Formats, Input, Options, Output,
-    Progress, Stage, Status, diff, quantize, samples, summary, verify,
+    Container, DiffSettings, Edit, Embeddings, Encoder, Error, ErrorKind, Formats, Input, Options,
+    Output, Progress, Stage, Status, diff, quantize, samples, summary, verify,
 };
 use weighbridge_consumer::TOY;
 
@@ -131,7 +131,7 @@ fn what_verbs_return_is_json() {
     let text = serde_json::to_value(summary(&container, &Default::default()).unwrap()).unwrap();
     assert_eq!(text["rows"]["dim"], 8);
     let other = words();
-    let same = diff(&container, &other, 0.0).unwrap();
+    let same = diff(&container, &other, &DiffSettings::new()).unwrap();
     assert_eq!(serde_json::to_value(&same).unwrap()["same"], true);
     let settings = QuantizeSettings::new(Method::from_name("q8").unwrap());
     let done = quantize(&container, &settings, &mut Progress::none()).unwrap();

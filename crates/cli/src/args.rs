@@ -71,12 +71,13 @@ Examples:
     Embed(Embed),
     Compare(Compare),
     Tokenize(Tokenize),
-    /// Compare two files of any formats by their tensors
+    /// Compare two files of any formats by all that they hold, or two models by their vectors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
 Examples:
-  weighbridge diff model.safetensors model.weights
   weighbridge diff before.oinf after.oinf --tolerance 1e-6
+  weighbridge diff model.safetensors model.weights --tensors-only
+  weighbridge diff all-MiniLM-L6-v2/ small.mcf --texts default
   weighbridge diff a.npy b.npy --json | jq .tensors[0].values")]
     Diff(Diff),
     /// List the formats and what each can hold
@@ -169,6 +170,8 @@ pub(crate) struct Convert {
     /// Print the plan, the sizes and the losses without writing
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub damage: Damage,
     /// Go on when something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
@@ -180,12 +183,29 @@ pub(crate) struct Convert {
     pub json: bool,
 }
 
+/// What is done with a damaged file.
+#[derive(Debug, Args)]
+pub(crate) struct Damage {
+    /// Use a file even if its checksums or codes show that it is damaged
+    #[arg(long)]
+    pub allow_damage: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// A file, or a Hugging Face model directory
     pub first: PathBuf,
     /// The one to compare it with
     pub second: PathBuf,
+    /// Compare the tensors only, not the metadata, words, records and files
+    #[arg(long, conflicts_with = "texts")]
+    pub tensors_only: bool,
+    /// Compare two models by the vectors of texts instead: a file with a text on each line, or
+    /// "default" for those that come with the program
+    #[arg(long, value_name = "FILE")]
+    pub texts: Option<PathBuf>,
+    #[command(flatten)]
+    pub damage: Damage,
     /// Largest absolute difference of values that count as the same
     #[arg(long, default_value_t = 0.0, value_name = "T")]
     pub tolerance: f64,

@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use weighbridge_codec::parallel::{self, *};
+use weighbridge_format::model::DamageCheck;
 use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 #[cfg(feature = "fs")]
@@ -52,6 +53,8 @@ struct Inner {
     schedule: Schedule,
     /// Memory of earlier batches, to be used again.
     spare: Mutex<Vec<Scratch>>,
+    /// Nobody gets vectors that come of a damaged file.
+    damage: Option<DamageCheck>,
 }
 
 impl Encoder {
@@ -84,6 +87,7 @@ impl Encoder {
     /// are NaN or infinite; or when the settings ask for what the model can't do, such as more
     /// tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
+        container.start_damage_check();
         let spec = ModelSpec::of(container)?;
         let architecture = crate::support::check(&spec, settings.pooling.is_some())?;
         let pool = Pool::new(settings.threads)?;
@@ -113,6 +117,7 @@ impl Encoder {
             pool,
             schedule,
             spare,
+            damage: container.damage.clone(),
         })))
     }
 
@@ -151,7 +156,8 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// When a vector has a value that is NaN or infinite, which comes of broken weights.
+    /// When the model's file is damaged, or a vector has a value that is NaN or infinite, which comes
+    /// of broken weights.
     pub fn embed(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<Vec<f32>>, Error> {
         let vectors = self.embed_flat(texts)?;
         Ok(vectors.chunks_exact(self.dimensions()).map(<[f32]>::to_vec).collect())
@@ -161,13 +167,17 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// When a vector has a value that is NaN or infinite, which comes of broken weights.
+    /// When the model's file is damaged, or a vector has a value that is NaN or infinite, which comes
+    /// of broken weights.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
         let inner = &self.0;
         let (ids, ranges) = inner.tokenize(texts);
         let call = Call::new(ids, ranges, self.dimensions());
         inner.schedule.run(&call, |turn| inner.compute(turn), || inner.call_helper());
         let vectors = call.result()?;
+        if let Some(check) = &inner.damage {
+            check.finish()?;
+        }
         match vectors.iter().position(|v| !v.is_finite()) {
             None => Ok(vectors),
             Some(at) => Err(Error::refused(

@@ -217,6 +217,21 @@ impl Error {
         Error::Malformed { file: file.to_owned(), finding: finding.into() }
     }
 
+    /// The same error for somebody else who asks. What the system said is kept as a text.
+    pub(crate) fn again(&self) -> Error {
+        match self {
+            Error::Malformed { file, finding } => Error::malformed(file, finding.clone()),
+            Error::Changed { path } => Error::Changed { path: path.clone() },
+            Error::Io { path, source } => {
+                let source = std::io::Error::new(source.kind(), source.to_string());
+                Error::Io { path: path.clone(), source }
+            }
+            Error::Limit { what, most } => Error::limit(what, *most),
+            Error::Cancelled => Error::Cancelled,
+            other => Error::refused(other.message(), other.advice()),
+        }
+    }
+
     /// Which kind it is.
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -164,29 +164,53 @@ fn equal_tensors_are_stored_once_when_asked() {
 }
 
 #[test]
-fn integers_without_a_scale_are_shown_as_codes() {
+fn integers_without_a_scale_have_no_values() {
+    let unscaled = |codes| Encoding::Scaled(Arc::new(Scaled { codes, scaling: Scaling::Unknown }));
     let tensors = vec![
-        tensor("eight", Encoding::Plain(DType::I8), &[2, 3], vec![1, 2, 3, 250, 251, 252]),
-        tensor("four", Encoding::Plain(DType::U4), &[3, 1], vec![0x9F, 0x08]),
+        tensor("eight", unscaled(DType::I8), &[2, 3], vec![1, 2, 3, 250, 251, 252]),
+        tensor("four", unscaled(DType::U4), &[3, 1], vec![0x9F, 0x08]),
     ];
-    let mut container = Container { tensors, format: "mcf", ..Container::default() };
-    for tensor in &mut container.tensors {
-        tensor.dialect.mark("unscaled");
-    }
+    let container = Container { tensors, format: "mcf", ..Container::default() };
     let packed = bytes(&container, "mcf", &Options::default());
     let mut found = rules(packed.clone());
     found.dedup();
     assert_eq!(found, ["MCF-32", "MCF-31", "MCF-32", "MCF-31"]);
     let file = read("x.mcf", packed.clone());
+    for (tensor, name) in file.tensors.iter().zip(["i8:unscaled", "u4:unscaled"]) {
+        assert_eq!(tensor.encoding.name(), name);
+        let errors = [
+            tensor.values_f32(0, 2).map(|_| ()).unwrap_err(),
+            tensor.scalar(0).map(|_| ()).unwrap_err(),
+            tensor.for_each_block(|_| ()).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(&error, Error::Unsupported(p) if p.subject == tensor.name), "{error}");
+        }
+    }
+    // The codes travel through safetensors and back; other formats get whole numbers, and lose that
+    // they were codes.
+    let plan = format_of("safetensors").plan(&file, &Options::default()).unwrap();
+    assert_eq!((plan.report.losses.len(), plan.report.warnings.len()), (0, 4));
+    let carried = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
+    assert!(carried.tensors.iter().all(|t| !t.encoding.has_values()));
+    assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
+    let plan = format_of("oinf").plan(&file, &Options::default()).unwrap();
+    assert_eq!(plan.report.losses.len(), 2);
     assert_eq!(
-        file.tensor("eight").unwrap().values_f32(0, 6).unwrap(),
+        plan.report.losses[0].to_string(),
+        "type of tensor \"eight\": it has codes without a scale, which are kept as whole numbers"
+    );
+    let numbers = plan.accept_losses(true).to_bytes().unwrap();
+    let numbers = read("x.oinf", numbers);
+    assert_eq!(
+        numbers.tensor("eight").unwrap().values_f32(0, 6).unwrap(),
         [1.0, 2.0, 3.0, -6.0, -5.0, -4.0]
     );
-    assert_eq!(file.tensor("four").unwrap().values_f32(0, 3).unwrap(), [15.0, 9.0, 8.0]);
-    let plan = format_of("oinf").plan(&file, &Options::default()).unwrap();
-    assert_eq!(plan.report.warnings.len(), 2);
-    let carried = read("x.safetensors", bytes(&file, "safetensors", &Options::default()));
-    assert_eq!(bytes(&carried, "mcf", &Options::default()), packed);
+    assert_eq!(numbers.tensor("four").unwrap().values_f32(0, 3).unwrap(), [15.0, 9.0, 8.0]);
+    // A type for real numbers that was asked for is not given to what has no values.
+    let asked = Container { dtype: Some(DType::F16), ..file };
+    let plan = format_of("oinf").plan(&asked, &Options::default()).unwrap();
+    assert_eq!(plan.report.losses.len(), 2);
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Fixture {
         let beside = self.beside.iter();
         let beside = beside.map(|(name, bytes)| (name.clone(), ranges(bytes.clone()).source()));
         let mut input = Input::from_source(&self.name, ranges(self.main.clone()).source());
-        input.folder = Box::new(MemoryFolder::from_sources(beside.collect()));
+        input.folder = std::sync::Arc::new(MemoryFolder::from_sources(beside.collect()));
         input.is_folder = self.is_folder;
         input
     }

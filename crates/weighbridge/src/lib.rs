@@ -77,7 +77,10 @@ pub mod words;
 
 #[cfg(feature = "fs")]
 pub use conversion::{Conversion, ConvertedFile};
-pub use diff::{Difference, TensorDifference, ValueDifference, diff};
+pub use diff::{
+    Compared, ContentDifference, DiffSettings, Difference, TensorDifference, ValueDifference,
+    VectorDifference, default_texts, diff, diff_vectors,
+};
 pub use edit::Edit;
 pub use metadata::check_metadata;
 pub use pattern::Pattern;

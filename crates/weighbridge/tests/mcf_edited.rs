@@ -3,7 +3,9 @@
 mod common;
 
 use common::{convert, format_of, quantize_file, verdict};
+use std::sync::Arc;
 use weighbridge::codec::DType;
+use weighbridge::model::{Scaled, Scaling};
 use weighbridge::quantize::{Method, QuantizeSettings};
 use weighbridge::{Container, Edit, Encoding, Options, View, open};
 use weighbridge_testkit::stored;
@@ -42,15 +44,16 @@ fn facts_follow_a_tensor_that_is_renamed() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("x.mcf"), folder.path().join("y.mcf"));
     let mut container = Container { format: "mcf", ..Container::default() };
+    let unscaled = Scaled { codes: DType::U4, scaling: Scaling::Unknown };
+    let unscaled = Encoding::Scaled(Arc::new(unscaled));
     container.tensors = vec![
-        stored("raw", Encoding::Plain(DType::U4), vec![4], View::owned(vec![0x21, 0x43])),
+        stored("raw", unscaled, vec![4], View::owned(vec![0x21, 0x43])),
         stored("whole", Encoding::Plain(DType::I8), vec![2], View::owned(vec![1, 2])),
     ];
-    container.tensors[0].dialect.mark("unscaled");
     std::fs::write(&input, bytes(&container)).unwrap();
     let swap = Edit::new().rename("raw", "x").rename("whole", "raw").rename("x", "whole");
     convert(&input, &output, None, &swap).unwrap();
     let file = open(&output).unwrap();
     let kind = |name: &str| file.tensor(name).unwrap().encoding.name().into_owned();
-    assert_eq!((kind("raw"), kind("whole")), ("i8".to_owned(), "u4".to_owned()));
+    assert_eq!((kind("raw"), kind("whole")), ("i8".to_owned(), "u4:unscaled".to_owned()));
 }

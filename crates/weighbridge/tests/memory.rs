@@ -3,8 +3,8 @@
 use weighbridge::quantize::{Method, QuantizeSettings};
 use weighbridge::search::Query;
 use weighbridge::{
-    Container, Embeddings, Encoder, Formats, Input, Options, Progress, diff, plan, quantize,
-    samples, stats, summary, verify,
+    Container, DiffSettings, Embeddings, Encoder, Formats, Input, Options, Progress, diff, plan,
+    quantize, samples, stats, summary, verify,
 };
 
 /// A model directory in memory.
@@ -30,7 +30,7 @@ fn a_model_is_opened_checked_converted_and_compared() {
         let bytes = plan(&original, id).unwrap().accept_losses(true).to_bytes().unwrap();
         let again = open(&Input::from_bytes("again", bytes));
         assert_eq!(again.format, id);
-        let same = diff(&original, &again, 0.0).unwrap();
+        let same = diff(&original, &again, &DiffSettings::new()).unwrap();
         assert!(same.tensors.iter().all(|t| t.same), "{id}");
         visited += same.tensors.len();
     }

@@ -8,8 +8,8 @@ use weighbridge::codec::DType;
 use weighbridge::codec::block::BlockEncoder;
 use weighbridge::quantize::{Domain, Importance, Method, Quantization, QuantizeSettings};
 use weighbridge::{
-    Container, Encoding, Error, Formats, Options, Progress, QuantizedContent, Tensor, View, diff,
-    open, quantize,
+    Container, DiffSettings, Encoding, Error, Formats, Options, Progress, QuantizedContent, Tensor,
+    View, diff, open, quantize,
 };
 use weighbridge_testkit::stored;
 
@@ -77,7 +77,7 @@ fn the_report_is_what_the_file_holds() {
             assert_eq!(report.tensors.len(), 4);
             assert_eq!(report.kept.len(), 2);
             let quantized = open(&output).unwrap();
-            let compared = diff(&original, &quantized, 0.0).unwrap();
+            let compared = diff(&original, &quantized, &DiffSettings::new()).unwrap();
             for t in &report.tensors {
                 let same = compared.tensors.iter().find(|d| d.name == t.name).unwrap();
                 let values = same.values.unwrap();

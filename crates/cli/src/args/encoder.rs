@@ -63,6 +63,8 @@ pub(crate) struct Embed {
     /// Replace existing files, and start over after an interrupted run
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub damage: super::Damage,
     /// Print vectors as JSON lines, or the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -85,6 +87,8 @@ pub(crate) struct Compare {
     /// How the vectors of a text's tokens become one; else as the model says
     #[arg(long, value_enum)]
     pub pooling: Option<PoolingName>,
+    #[command(flatten)]
+    pub damage: super::Damage,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

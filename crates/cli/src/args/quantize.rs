@@ -78,6 +78,8 @@ pub(crate) struct Quantize {
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub damage: super::Damage,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,

@@ -123,6 +123,8 @@ pub(crate) struct Select {
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub damage: super::Damage,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -158,6 +160,8 @@ pub(crate) struct Metadata {
     /// Replace an existing --out
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub damage: super::Damage,
     /// Print the metadata, or the report of a change, as JSON
     #[arg(long)]
     pub json: bool,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use weighbridge::{Error, embed, models};
 
 pub(super) fn run(args: &Compare, files: Files) -> Result<ExitCode, Error> {
+    let files = files.accepting(&args.damage);
     let settings = args.model.settings(args.pooling);
     let encoder = files.encoder(&models::find(&args.model.model)?, &settings)?;
     let cosine = embed::compare(&encoder, &args.first, &args.second)?;

@@ -10,6 +10,7 @@ use weighbridge::words::parse_words;
 use weighbridge::{Edit, Error, Formats, Options, Output};
 
 pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<ExitCode, Error> {
+    let files = files.accepting(&args.damage);
     let formats = Formats::builtin();
     let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
     let container = files.open(&args.input, options)?;

@@ -1,23 +1,87 @@
-//! `weighbridge diff`: two files, tensor by tensor.
+//! `weighbridge diff`: two files, part by part; or two models, by the vectors that they give.
 
 use super::Files;
 use crate::args::Diff;
 use crate::progress::with_spinner;
-use crate::render::{GREEN, RED, Table, general, safe, styled};
+use crate::render::{BOLD, GREEN, RED, Table, general, grouped, safe, styled};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::{Difference, Error, Options, diff};
+use weighbridge::embed::{TextOptions, Texts};
+use weighbridge::encoder::Settings;
+use weighbridge::{
+    ContentDifference, DiffSettings, Difference, Error, Options, VectorDifference, default_texts,
+    diff, diff_vectors,
+};
 
 pub(super) fn run(args: &Diff, files: Files) -> Result<ExitCode, Error> {
+    let files = files.accepting(&args.damage);
+    if let Some(texts) = &args.texts {
+        return by_vectors(args, texts, files);
+    }
     let options = Options::default();
     let first = files.open(&args.first, &options)?;
     let second = files.open(&args.second, &options)?;
-    let difference = with_spinner(&args.first, || diff(&first, &second, args.tolerance))?;
+    let settings = DiffSettings::new().tolerance(args.tolerance).tensors_only(args.tensors_only);
+    let difference = with_spinner(&args.first, || diff(&first, &second, &settings))?;
     if args.json {
         super::print_json(&difference)?;
     } else {
         super::print(&text(&difference))?;
     }
     Ok(ExitCode::from(u8::from(!difference.same)))
+}
+
+fn by_vectors(args: &Diff, texts: &Path, files: Files) -> Result<ExitCode, Error> {
+    let texts = if texts == Path::new("default") { default_texts() } else { read_texts(texts)? };
+    let settings = Settings::default();
+    let difference = with_spinner(&args.first, || {
+        let first = files.encoder(&args.first, &settings)?;
+        let second = files.encoder(&args.second, &settings)?;
+        diff_vectors(&first, &second, &texts, args.tolerance)
+    })?;
+    if args.json {
+        super::print_json(&difference)?;
+    } else {
+        super::print(&vectors_text(&difference))?;
+    }
+    Ok(ExitCode::from(u8::from(!difference.same)))
+}
+
+fn read_texts(path: &Path) -> Result<Vec<String>, Error> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let options = TextOptions::default();
+    let texts = Texts::new(&path.display().to_string(), BufReader::new(file), &options);
+    texts.map(|row| row.map(|row| row.text)).collect()
+}
+
+fn vectors_text(d: &VectorDifference) -> String {
+    let mut out = format!(
+        "{}: vectors of {} texts, {} values each\n",
+        verdict(d.same),
+        grouped(d.texts),
+        d.dimensions
+    );
+    let mut line = |label: &str, what: String| {
+        out.push_str(&format!("  {} {what}\n", styled(BOLD, format!("{label:<10}"))));
+    };
+    line("cosine", format!("{:.6} on average, {:.6} at worst", d.mean_cosine, d.worst_cosine));
+    if d.worst_cosine < d.mean_cosine {
+        line("worst", format!("{:?}", safe(&d.worst_text)));
+    }
+    line("values", format!("differ by {} at most", general(d.max_abs)));
+    let kept = 100.0 * d.neighbours_kept;
+    let changed = grouped(d.nearest_changed);
+    line(
+        "nearest",
+        format!("{changed} texts have another nearest text; {kept:.1} % of the ten nearest stay"),
+    );
+    out
+}
+
+fn verdict(same: bool) -> String {
+    if same { styled(GREEN, "the same") } else { styled(RED, "different") }
 }
 
 fn text(d: &Difference) -> String {
@@ -61,12 +125,40 @@ fn text(d: &Difference) -> String {
         }
         out.push_str(&table.render());
     }
-    let stored_otherwise = same.iter().filter(|t| t.encodings.0 != t.encodings.1).count();
-    let verdict = if d.same { styled(GREEN, "the same") } else { styled(RED, "different") };
-    out.push_str(&format!("{verdict}: {} of {} common tensors agree", same.len(), d.tensors.len()));
-    if stored_otherwise > 0 {
-        out.push_str(&format!(", {stored_otherwise} of them in other types"));
+    if !d.contents.is_empty() {
+        out.push_str(&contents(&d.contents));
     }
-    out.push('\n');
+    let stored_otherwise = same.iter().filter(|t| t.encodings.0 != t.encodings.1).count();
+    let mut what = match d.same {
+        true => format!("{} {}", d.compared, if d.compared.is_one() { "is" } else { "are" }),
+        false => format!("{} of {} common tensors agree", same.len(), d.tensors.len()),
+    };
+    if d.same {
+        what.push_str(" the same");
+    }
+    if stored_otherwise > 0 {
+        let are = if stored_otherwise == 1 { "is" } else { "are" };
+        what.push_str(&format!("; {stored_otherwise} {are} stored in another type"));
+    }
+    match d.same {
+        true => out.push_str(&format!("{}\n", styled(GREEN, what))),
+        false => out.push_str(&format!("{}: {what}\n", verdict(false))),
+    }
+    out
+}
+
+/// What differs beside the tensors.
+fn contents(list: &[ContentDifference]) -> String {
+    const MOST: usize = 40;
+    let mut table = Table::new(&["what", "first", "second"]);
+    let side = |side: &Option<String>| side.as_deref().map_or("-".to_owned(), safe);
+    for difference in list.iter().take(MOST) {
+        let what = safe(&difference.what.to_string());
+        table.row(vec![what, side(&difference.first), side(&difference.second)]);
+    }
+    let mut out = table.render();
+    if list.len() > MOST {
+        out.push_str(&format!("and {} more\n", list.len() - MOST));
+    }
     out
 }

@@ -23,6 +23,7 @@ use weighbridge::{
 };
 
 pub(super) fn run(args: &Embed, files: Files) -> Result<ExitCode, Error> {
+    let files = files.accepting(&args.damage);
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let formats = Formats::builtin();
     // What has no name is printed, and only lines can be.

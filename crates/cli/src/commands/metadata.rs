@@ -11,6 +11,7 @@ use weighbridge::{
 };
 
 pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<ExitCode, Error> {
+    let files = files.accepting(&args.damage);
     let edits = !args.set.is_empty() || !args.remove.is_empty();
     if !edits && args.out.is_some() {
         let hint = "--set and --remove say what; a plain copy is a matter of `cp`";

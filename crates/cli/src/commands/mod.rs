@@ -21,7 +21,7 @@ mod similar;
 mod tokenize;
 mod verify;
 
-use crate::args::{Invocation, Verb};
+use crate::args::{Damage, Invocation, Verb};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::encoder::Settings;
@@ -29,7 +29,8 @@ use weighbridge::source::Access;
 use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
 
 pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
-    let (options, files) = (command.options, Files(command.access));
+    let options = command.options;
+    let files = Files { access: command.access, accept_damage: false };
     match command.verb {
         Verb::Inspect(args) => inspect::run(&args, &options, files),
         Verb::Verify(args) => verify::run(&args, &options, files),
@@ -54,15 +55,24 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
 
 /// How the files of a command are reached.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Files(pub Access);
+pub(crate) struct Files {
+    access: Access,
+    /// Damaged ones are used all the same.
+    accept_damage: bool,
+}
 
 impl Files {
+    fn accepting(self, damage: &Damage) -> Files {
+        Files { accept_damage: damage.allow_damage, ..self }
+    }
+
     fn input(self, path: &Path) -> Result<Input, Error> {
-        Input::open_with(path, self.0)
+        Input::open_with(path, self.access)
     }
 
     fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
-        Formats::builtin().open(&self.input(path)?, options)
+        let container = Formats::builtin().open(&self.input(path)?, options)?;
+        Ok(container.accept_damage(self.accept_damage))
     }
 
     /// The word embeddings of a file.

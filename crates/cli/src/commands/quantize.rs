@@ -30,6 +30,7 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<ExitCode, Error> {
+    let files = files.accepting(&args.damage);
     let settings = settings(args, options, files)?;
     let formats = &settings.formats;
     let container = files.open(&args.input, &settings.options)?;

@@ -69,6 +69,9 @@ pub struct FormatInfo {
     pub options: &'static [OptionSpec],
     /// Its numbered rules.
     pub rules: &'static [Rule],
+    /// Those that only damage breaks: checksums, and codes that no writer gives. Whoever passes the
+    /// data on checks them on the way.
+    pub damage: &'static [Rule],
     /// The rule under which what is said of a model and its content disagree, in formats that hold
     /// models; these are checked against their description.
     pub model_rule: Option<Rule>,
@@ -112,6 +115,7 @@ impl FormatInfo {
             holds: Holds::NOTHING,
             options: &[],
             rules: &[],
+            damage: &[],
             model_rule: None,
             declarations: false,
             unit_rows: false,
@@ -234,6 +238,7 @@ impl Format {
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
         (plan.from, plan.to) = (container.format, self.info.id);
+        plan.damage.clone_from(&container.damage);
         Ok(plan)
     }
 }

@@ -1,7 +1,7 @@
 //! The table of formats: finding one by name or by content, and opening files with it.
 
 use super::{BUILTIN, Format, Stop, Sureness};
-use crate::model::Container;
+use crate::model::{Container, DamageCheck};
 use crate::source::{Input, mistaken};
 use crate::spec;
 use crate::wire::Findings;
@@ -167,9 +167,12 @@ impl Formats {
     /// # Errors
     /// Where [`Formats::read`] fails, and [`Error::Malformed`] for a broken structural rule.
     pub fn open(&self, input: &Input, options: &Options) -> Result<Container, Error> {
-        let Reading { container, findings, .. } = self.read(input, options)?;
+        let Reading { format, container, findings } = self.read(input, options)?;
         match (findings.first_error(), container) {
-            (None, Some(container)) => Ok(container),
+            (None, Some(mut container)) => {
+                container.damage = damage_check(format, &container, input);
+                Ok(container)
+            }
             (Some(finding), _) => Err(Error::malformed(&input.name, finding.clone())),
             (None, None) => Err(Error::unrecognised(&input.name, "it can't be read", "")),
         }
@@ -220,6 +223,23 @@ impl Formats {
         }
         Ok(())
     }
+}
+
+/// What looks for damage in the data of a container; none for a format that has no rules about it.
+fn damage_check(
+    format: &'static Format,
+    container: &Container,
+    input: &Input,
+) -> Option<DamageCheck> {
+    if format.info.damage.is_empty() {
+        return None;
+    }
+    let (container, file) = (container.clone(), input.clone());
+    Some(DamageCheck::new(&input.name, move || {
+        let mut findings = Findings::only(format.info.damage);
+        (format.check)(&container, &file, &mut findings)?;
+        Ok(findings.into_list().into_iter().next())
+    }))
 }
 
 /// The extension of a name, in lower case; empty when there is none.

@@ -33,6 +33,9 @@ pub(super) fn check_finite(
     rule: Rule,
     findings: &mut Findings,
 ) -> Result<(), Error> {
+    if !findings.wants(rule) {
+        return Ok(());
+    }
     let mut blocks = Vec::new();
     let mut bytes = 0;
     let mut seen = HashSet::new();
@@ -70,6 +73,9 @@ pub(super) fn check_padding(
     findings: &mut Findings,
 ) -> Result<(), Error> {
     const TOGETHER: u64 = 1 << 20;
+    if !findings.wants(rule) {
+        return Ok(());
+    }
     let mut buffer = Vec::new();
     for what in [What::Padding, What::Unknown] {
         for span in container.regions.of(what) {

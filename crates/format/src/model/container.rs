@@ -1,6 +1,6 @@
 //! The container: everything a file holds, as views into its bytes.
 
-use super::{Dialect, Note, Records, Subject, Subwords, Tensor, Value, Vocabulary};
+use super::{DamageCheck, Dialect, Note, Records, Subject, Subwords, Tensor, Value, Vocabulary};
 use crate::source::View;
 use crate::wire::Regions;
 use weighbridge_codec::DType;
@@ -65,6 +65,8 @@ pub struct Container {
     pub dtype: Option<DType>,
     /// What every byte of the file is.
     pub regions: Regions,
+    /// Tells whether the file's data is damaged; none where that can't be told, or is accepted.
+    pub damage: Option<DamageCheck>,
 }
 
 /// What stands for the format of containers that came from no file.
@@ -91,6 +93,7 @@ impl Default for Container {
             records: None,
             dtype: None,
             regions: Regions::default(),
+            damage: None,
         }
     }
 }

@@ -51,6 +51,8 @@ pub enum Scaling {
         /// The zero point.
         zero: f32,
     },
+    /// Nothing says how: there are codes and no scale, and the values are not known.
+    Unknown,
 }
 
 impl Scaling {
@@ -91,6 +93,7 @@ impl PartialEq for Scaling {
     fn eq(&self, other: &Self) -> bool {
         let bits = |scales: &[f32]| scales.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
         match (self, other) {
+            (Scaling::Unknown, Scaling::Unknown) => true,
             (Scaling::Divisor(a), Scaling::Divisor(b)) => a.to_bits() == b.to_bits(),
             (Scaling::Offset { scale, zero }, Scaling::Offset { scale: scale_b, zero: zero_b }) => {
                 bits(&[*scale, *zero]) == bits(&[*scale_b, *zero_b])
@@ -150,10 +153,17 @@ impl Encoding {
         }
     }
 
-    /// The type that all values fit into: what a reader sees.
+    /// The values can be told. Those of codes without a scale can't.
+    pub fn has_values(&self) -> bool {
+        !matches!(self, Encoding::Scaled(scaled) if scaled.scaling == Scaling::Unknown)
+    }
+
+    /// The type that all values fit into, or the codes where the values are not known: what a reader
+    /// sees.
     pub fn value_type(&self) -> DType {
         match self {
             Encoding::Plain(dtype) => *dtype,
+            Encoding::Scaled(scaled) if !self.has_values() => scaled.codes,
             _ => DType::F32,
         }
     }
@@ -194,10 +204,13 @@ impl Encoding {
         }
     }
 
-    /// Its name in reports: `f32`, `i8:scaled`, `q8`.
+    /// Its name in reports: `f32`, `i8:scaled`, `i8:unscaled`, `q8`.
     pub fn name(&self) -> Cow<'static, str> {
         match self {
             Encoding::Plain(dtype) => dtype.name().into(),
+            Encoding::Scaled(scaled) if !self.has_values() => {
+                format!("{}:unscaled", scaled.codes).into()
+            }
             Encoding::Scaled(scaled) => format!("{}:scaled", scaled.codes).into(),
             Encoding::Blocks(blocks) => blocks.codec.name().into(),
             Encoding::Product(product) => product.name().into(),
@@ -222,10 +235,11 @@ impl Encoding {
 }
 
 impl Scaled {
-    /// The value of a code in a channel.
+    /// The value of a code in a channel; NaN where it is not known.
     #[allow(clippy::cast_precision_loss)]
     pub fn value(&self, code: i128, channel: usize) -> f32 {
         match &self.scaling {
+            Scaling::Unknown => f32::NAN,
             Scaling::Divisor(divisor) => code as f32 / divisor,
             Scaling::Offset { scale, zero } => scale * (code as f32 - zero),
             Scaling::Affine { scales, .. } => {
@@ -239,6 +253,7 @@ impl Scaled {
     #[allow(clippy::cast_possible_truncation)]
     pub fn exact_code(&self, value: f32, channel: usize) -> Option<i128> {
         let near = match &self.scaling {
+            Scaling::Unknown => return None,
             Scaling::Divisor(divisor) => f64::from(value) * f64::from(*divisor),
             Scaling::Offset { scale, zero } => {
                 f64::from(value) / f64::from(*scale) + f64::from(*zero)
@@ -267,7 +282,7 @@ impl Scaled {
         const FARTHEST: u32 = 1 << 20;
         let scales = match &self.scaling {
             Scaling::Divisor(_) => return true,
-            Scaling::Offset { .. } => return false,
+            Scaling::Offset { .. } | Scaling::Unknown => return false,
             Scaling::Affine { scales, .. } => scales,
         };
         self.codes.bits() <= 8

@@ -3,6 +3,7 @@
 mod block_coded;
 mod builder;
 mod container;
+mod damage;
 mod dialect;
 mod encoding;
 mod note;
@@ -20,6 +21,7 @@ mod words;
 pub use block_coded::{BlockCoded, RowPart, row_parts, whole_cuts};
 pub use builder::ContainerBuilder;
 pub use container::{Attachment, Container, NO_FORMAT, Origin, RowShape};
+pub use damage::DamageCheck;
 pub use dialect::Dialect;
 pub use encoding::{Encoding, Scaled, Scaling};
 pub use note::{Note, NoteKind, Subject};

@@ -5,8 +5,8 @@ use crate::wire::numel;
 use serde::{Serialize, Serializer};
 use weighbridge_codec::{DType, Scalar, element};
 
-/// A value of the metadata.
-#[derive(Clone, Debug)]
+/// A value of the metadata. Numbers are equal by their bits, so that NaN is equal to itself.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A text.
     Text(String),
@@ -26,7 +26,7 @@ pub enum Value {
 }
 
 /// A small array in the metadata.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// The type of its elements.
     pub dtype: DType,

@@ -142,6 +142,7 @@ impl Tensor {
     /// # Errors
     /// If they can't be read.
     pub fn decode(&self, start: u64, out: &mut [f32], buffer: &mut Vec<u8>) -> Result<(), Error> {
+        self.check_values()?;
         match (&self.encoding, &self.data) {
             (Encoding::Product(product), _) => product.decode(self, start, out, buffer),
             (_, Data::Declared) => {
@@ -155,6 +156,25 @@ impl Tensor {
                 Ok(())
             }
         }
+    }
+
+    /// Whether the values can be told.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for codes without a scale.
+    pub fn check_values(&self) -> Result<(), Error> {
+        if self.encoding.has_values() {
+            return Ok(());
+        }
+        let (name, codes) = (&self.name, self.encoding.stored());
+        let what = format!(
+            "the values of tensor {name:?} are not known: it has {codes} codes and no scale"
+        );
+        Err(Error::unsupported(
+            name,
+            what,
+            "whoever wrote the file has to say which scale they have",
+        ))
     }
 
     /// Calls `each` with blocks of values, in order.

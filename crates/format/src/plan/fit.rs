@@ -189,6 +189,9 @@ pub fn place(
             continue;
         };
         lose_change(tensor, &encoding, change, report);
+        if encoding.has_values() && !tensor.encoding.has_values() {
+            report.losses.push(Loss::codes_as_numbers(&tensor.name));
+        }
         if encoding == tensor.encoding {
             report.kept += 1;
         } else if tensor.has_data() {
@@ -266,6 +269,10 @@ fn choose(
         return unchanged(own);
     }
     let first_held = |list: &[DType]| list.iter().copied().find(|d| holds.dtypes.contains(d));
+    if !own.has_values() {
+        let held = first_held(&[&[own.stored()], own.stored().wider()].concat());
+        return Ok(held.map(|d| (plain(d), Change::default())));
+    }
     let Encoding::Plain(stored) = *own else {
         // Dequantizing gives f32 by definition.
         let held = first_held(&[DType::F32, DType::F64]);

@@ -3,7 +3,7 @@
 use super::Report;
 use super::stream::TensorStream;
 use crate::Error;
-use crate::model::{Encoding, Produce, Tensor};
+use crate::model::{DamageCheck, Encoding, Produce, Tensor};
 use crate::source::View;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -112,6 +112,8 @@ pub struct Plan {
     pub is_folder: bool,
     /// What is kept, stored otherwise and lost.
     pub report: Report,
+    /// Tells whether what is written comes of damaged data. Nothing is, then.
+    pub damage: Option<DamageCheck>,
     /// Losses are accepted.
     accepted: bool,
 }
@@ -146,6 +148,19 @@ impl Plan {
             return Ok(());
         }
         Err(Error::Loss(self.report.losses.clone()))
+    }
+
+    /// Begins to look for damage, while the files are being written.
+    pub(crate) fn start_damage_check(&self) {
+        if let Some(check) = &self.damage {
+            check.start();
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Malformed`] if what is written comes of damaged data.
+    pub(crate) fn check_damage(&self) -> Result<(), Error> {
+        self.damage.as_ref().map_or(Ok(()), DamageCheck::finish)
     }
 
     /// Bytes of all files together.

@@ -62,6 +62,13 @@ impl Loss {
         Loss { kind: LossKind::Type, subject, why, rounding: None }
     }
 
+    /// Codes without a scale arrive as whole numbers, which they are not.
+    pub fn codes_as_numbers(tensor: impl Into<String>) -> Loss {
+        let subject = Subject::Tensor(tensor.into());
+        let why = "it has codes without a scale, which are kept as whole numbers".into();
+        Loss { kind: LossKind::Type, subject, why, rounding: None }
+    }
+
     /// The values of a tensor are rounded.
     pub fn rounded(
         tensor: impl Into<String>,

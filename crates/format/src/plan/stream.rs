@@ -43,6 +43,11 @@ impl Produce for TensorStream {
                     let bytes = tensor.canonical(start, n, &mut raw)?;
                     convert::convert(*from, *to, bytes, n, &mut made);
                 }
+                // Whose values are not known.
+                (from, Encoding::Plain(to)) if !from.has_values() => {
+                    let bytes = tensor.canonical(start, n, &mut raw)?;
+                    convert::convert(from.stored(), *to, bytes, n, &mut made);
+                }
                 (_, Encoding::Plain(to)) => {
                     floats.resize(n, 0f32);
                     tensor.decode(start, &mut floats, &mut raw)?;

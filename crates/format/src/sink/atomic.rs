@@ -124,6 +124,7 @@ pub fn write(
     progress: &mut Progress,
 ) -> Result<(), Error> {
     progress.begin(Stage::Writing, plan.size())?;
+    plan.start_damage_check();
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if plan.is_folder {
         return write_folder(plan, target, folder, files, progress);
@@ -152,6 +153,7 @@ pub fn write(
             let _ = std::fs::set_permissions(&stage.temp, old.permissions());
         }
     }
+    plan.check_damage()?;
     staged.commit(folder)
 }
 

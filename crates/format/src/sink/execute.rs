@@ -130,6 +130,8 @@ impl Plan {
             let what = format!("{} is {} files, not one", self.to, self.files.len());
             return Err(Error::refused(what, ""));
         };
+        // What was given away can't be taken back.
+        self.check_damage()?;
         stream(file, Path::new("output"), out, progress)
     }
 
@@ -143,6 +145,7 @@ impl Plan {
         let Some(file) = self.files.iter().find(|f| f.beside.is_none()) else {
             return Err(Error::refused(format!("{} is a folder of files", self.to), ""));
         };
+        self.check_damage()?;
         let mut bytes = Vec::new();
         stream(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
         Ok(bytes)
@@ -154,6 +157,7 @@ impl Plan {
     /// [`Error::Loss`] if something is lost and that was not accepted; failures of reading.
     pub fn to_files(&self) -> Result<Vec<MemoryFile>, Error> {
         self.check_losses()?;
+        self.check_damage()?;
         to_memory(self)
     }
 }

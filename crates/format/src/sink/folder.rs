@@ -32,6 +32,7 @@ pub(super) fn write_folder(
     for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
         files.sync_folder(path).map_err(|e| Error::io(path, e))?;
     }
+    plan.check_damage()?;
     let was_there = target.is_dir();
     files.rename(&root, target).map_err(|e| Error::io(target, e))?;
     if let Err(e) = files.sync_folder(parent) {

@@ -7,9 +7,10 @@ use super::{Folder, MemoryFolder, Source};
 use crate::Error;
 #[cfg(feature = "fs")]
 use std::path::Path;
+use std::sync::Arc;
 
 /// What a format opens: a file's bytes with its name and the folder it lies in, or a folder alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Input {
     /// The name shown in messages; for a folder its own name.
     pub name: String,
@@ -18,7 +19,7 @@ pub struct Input {
     /// Empty for a folder.
     pub source: Source,
     /// The folder around the file, or the folder itself.
-    pub folder: Box<dyn Folder>,
+    pub folder: Arc<dyn Folder>,
     /// It is a folder rather than a file.
     pub is_folder: bool,
 }
@@ -56,7 +57,7 @@ impl Input {
             )
         };
         let path = path.display().to_string();
-        Ok(Input { name, path, source, folder: Box::new(folder), is_folder })
+        Ok(Input { name, path, source, folder: Arc::new(folder), is_folder })
     }
 
     /// A file that exists only in memory, with nothing beside it.
@@ -66,7 +67,7 @@ impl Input {
 
     /// A file in memory with other files beside it.
     pub fn in_memory(name: &str, bytes: Vec<u8>, beside: Vec<(String, Vec<u8>)>) -> Input {
-        let folder = Box::new(MemoryFolder::new(beside));
+        let folder = Arc::new(MemoryFolder::new(beside));
         Input { folder, ..Input::from_source(name, Source::from_vec(bytes)) }
     }
 
@@ -76,7 +77,7 @@ impl Input {
             name: name.to_owned(),
             path: name.to_owned(),
             source,
-            folder: Box::new(MemoryFolder::new(Vec::new())),
+            folder: Arc::new(MemoryFolder::new(Vec::new())),
             is_folder: false,
         }
     }

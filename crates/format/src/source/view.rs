@@ -193,6 +193,13 @@ impl Bytes {
     }
 }
 
+/// By content, wherever they lie.
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Bytes) -> bool {
+        **self == **other
+    }
+}
+
 impl Default for Bytes {
     fn default() -> Bytes {
         Bytes::owned(Vec::new())

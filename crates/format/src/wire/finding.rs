@@ -124,13 +124,32 @@ pub struct Findings {
     /// Findings beyond the limit, counted only.
     pub suppressed: u64,
     errors: bool,
+    /// All that is asked for, if that is not everything.
+    only: Option<&'static [Rule]>,
 }
 
 impl Findings {
     const MOST: usize = 200;
 
-    /// Adds a finding.
+    /// Collects findings of these rules alone.
+    pub fn only(rules: &'static [Rule]) -> Findings {
+        Findings { only: Some(rules), ..Findings::default() }
+    }
+
+    /// Whether a rule is asked for. A check that takes long asks this before it begins.
+    pub fn wants(&self, rule: Rule) -> bool {
+        self.wants_id(rule.id)
+    }
+
+    fn wants_id(&self, id: &str) -> bool {
+        self.only.is_none_or(|only| only.iter().any(|rule| rule.id == id))
+    }
+
+    /// Adds a finding, if its rule is asked for.
     pub fn push(&mut self, finding: Finding) {
+        if !self.wants_id(finding.rule) {
+            return;
+        }
         self.errors |= finding.severity == Severity::Error;
         if self.list.len() < Self::MOST {
             self.list.push(finding);

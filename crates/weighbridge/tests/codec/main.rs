@@ -8,8 +8,8 @@ use toy::{Interleaved, TOY, blocks};
 use weighbridge::codec::block::{BlockCodec, BlockEncoder, Recipe};
 use weighbridge::quantize::{Calibration, Method, QuantizeSettings, Quantized};
 use weighbridge::{
-    Container, Embeddings, Error, Formats, Input, Options, Progress, Tensor, View, diff, quantize,
-    stats, summary, verify,
+    Container, DiffSettings, Embeddings, Error, Formats, Input, Options, Progress, Tensor, View,
+    diff, quantize, stats, summary, verify,
 };
 use weighbridge_testkit::data;
 
@@ -98,7 +98,7 @@ fn values_and_errors_are_those_of_the_formula() {
         assert_eq!(stats.max, f64::from(values.iter().copied().fold(f32::MIN, f32::max)));
     }
     // The error that was measured is the one that the file has.
-    let compared = diff(&original, &file, 0.0).unwrap();
+    let compared = diff(&original, &file, &DiffSettings::new()).unwrap();
     for done in &made.report.tensors {
         let found = compared.tensors.iter().find(|t| t.name == done.name).unwrap();
         assert_eq!(found.encodings, ("f32".into(), "toy8".into()));
@@ -155,7 +155,7 @@ fn others_get_values() {
             assert!(sound, "{id}: {:?}", verdict.findings);
             if !lost {
                 assert!(changed, "{id}");
-                assert!(diff(&file, &back, 0.0).unwrap().same, "{id}");
+                assert!(diff(&file, &back, &DiffSettings::new()).unwrap().same, "{id}");
                 assert!(back.tensors.iter().all(|t| t.encoding.name() == "f32"), "{id}");
                 written.push(id);
             }
@@ -172,7 +172,7 @@ fn others_get_values() {
     let plan = formats().find("toy").unwrap().plan(&mcf, &Options::default()).unwrap();
     let here = open("w.toy", plan.to_bytes().unwrap());
     assert!(here.tensors.iter().all(|t| t.encoding.name() == "f32"));
-    assert!(diff(&mcf, &here, 0.0).unwrap().same);
+    assert!(diff(&mcf, &here, &DiffSettings::new()).unwrap().same);
 }
 
 /// A row has its scales with it, so that it keeps its codes wherever it goes.

@@ -43,6 +43,7 @@ const INFO: FormatInfo = FormatInfo {
         },
     ],
     rules: rules::RULES,
+    damage: &[rules::DATA_CRC, rules::FILE_CRC],
     model_rule: Some(rules::DISAGREES),
     no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
     ..FormatInfo::new("embd", "EMBD .weights")

@@ -52,7 +52,8 @@ pub(super) fn check(
     let header = Stop::unless_broken(Header::parse(source))?;
     let footer = Stop::unless_broken(Footer::parse(source))?;
     let data = header.as_ref().map_or(0..0, data_section);
-    let blocks = read_blocks(container, source, &[data.start, data.end])?;
+    let scan_values = findings.wants(NOT_FINITE);
+    let blocks = read_blocks(container, source, &[data.start, data.end], scan_values)?;
     if let ("indexed", Some(header), Some(footer)) = (container.layout.as_str(), header, footer) {
         metadata::check(container, header.metadata_offset, findings);
         check_order(container, &header, findings);
@@ -81,7 +82,12 @@ struct Block {
 /// covers what is settled afterwards, by combining the blocks'.
 ///
 /// No block reaches across one of the `cuts`, where a checksum begins or ends.
-fn read_blocks(container: &Container, source: &Source, cuts: &[u64]) -> Result<Vec<Block>, Error> {
+fn read_blocks(
+    container: &Container,
+    source: &Source,
+    cuts: &[u64],
+    scan_values: bool,
+) -> Result<Vec<Block>, Error> {
     const BLOCK: u64 = 1 << 20;
     const CACHED: usize = 1 << 16;
     let mut spans = Vec::new();
@@ -101,7 +107,7 @@ fn read_blocks(container: &Container, source: &Source, cuts: &[u64]) -> Result<V
     let read = |buffer: &mut Vec<u8>, (span, what): (Span, What)| {
         let bytes = source.read(span.clone(), buffer)?;
         let tensor = match what {
-            What::Tensor(index) => {
+            What::Tensor(index) if scan_values => {
                 container.tensors.get(index).map(|t| (index, t.encoding.stored()))
             }
             _ => None,

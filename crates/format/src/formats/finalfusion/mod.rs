@@ -42,6 +42,7 @@ const INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
+    damage: &[rules::CODE],
     quantized: Some(QuantizedContent::Words),
     no_metadata: |c| c.dialect.contains_key("draft").then_some("the early draft of finalfusion"),
     ..FormatInfo::new("finalfusion", "finalfusion .fifu")

@@ -42,11 +42,15 @@ pub(super) fn check(
     findings: &mut Findings,
 ) -> Result<(), Error> {
     check_padding(container, &input.source, PADDING, findings)?;
-    check_words(container, findings);
+    if findings.wants(DUPLICATE) {
+        check_words(container, findings);
+    }
     check_finite(container, NOT_FINITE, findings)?;
     let matrix = container.tensors.first();
     if let Some((matrix, Encoding::Product(product))) = matrix.map(|m| (m, &m.encoding)) {
-        check_parts(matrix, findings)?;
+        if findings.wants(NOT_FINITE) {
+            check_parts(matrix, findings)?;
+        }
         let beyond = |block: &[u8]| block.iter().position(|&c| u64::from(c) >= product.centroids);
         if let Some(codes) = matrix.view()
             && let Some((i, code)) = codes.find(beyond)?
@@ -56,7 +60,9 @@ pub(super) fn check(
             findings.push(finding.expected(format!("below {}", product.centroids)).found(code));
         }
     }
-    if let (Some(matrix), Some(norms)) = (matrix, container.tensor(NORMS)) {
+    if let (Some(matrix), Some(norms)) = (matrix, container.tensor(NORMS))
+        && findings.wants(NOT_UNIT)
+    {
         check_norms(matrix, norms, findings)?;
     }
     Ok(())

@@ -14,7 +14,7 @@ mod write;
 
 use super::{Format, FormatInfo, QuantizedContent};
 use crate::OptionSpec;
-use crate::model::Scaled;
+use crate::model::{Scaled, Scaling};
 use crate::plan::{Holds, Keeps};
 use weighbridge_codec::DType;
 
@@ -41,17 +41,23 @@ const INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
+    damage: &[rules::SHARE, rules::MOST_NEGATIVE, rules::SCALE, rules::ROW_END],
     model_rule: Some(crate::spec::DISAGREES),
     quantized: Some(QuantizedContent::Weights),
     ..FormatInfo::new("mcf", "MCF .mcf")
 };
 
-/// One scale for the whole tensor, and codes of eight or four bits.
+/// One scale for the whole tensor, or none, and codes of eight or four bits.
 fn holds_scaled(scaled: &Scaled) -> bool {
     let is_finite =
         |(scale, zero): (f32, Option<f32>)| scale.is_finite() && zero.is_none_or(f32::is_finite);
-    scaled.scaling.as_per_tensor().is_some_and(is_finite)
-        && matches!(scaled.codes, DType::I8 | DType::I4)
+    match &scaled.scaling {
+        Scaling::Unknown => matches!(scaled.codes, DType::I8 | DType::U4),
+        known => {
+            known.as_per_tensor().is_some_and(is_finite)
+                && matches!(scaled.codes, DType::I8 | DType::I4)
+        }
+    }
 }
 
 pub(super) static FORMAT: Format = Format {

@@ -4,7 +4,7 @@ use super::index::Entry;
 use super::layout::{self, Kind};
 use super::quant_info::{self, ACTIVATIONS, Record, WEIGHTS};
 use crate::Error;
-use crate::model::{Container, Dialect, Encoding, Tensor};
+use crate::model::{Container, Dialect, Encoding, Scaling, Tensor};
 use crate::plan::Placement;
 use crate::source::View;
 use crate::wire::Span;
@@ -16,23 +16,6 @@ use weighbridge_codec::DType;
 /// Facts about a tensor that was read from an MCF file.
 pub(super) fn facts<'a>(container: &Container, tensor: &'a Tensor) -> Option<&'a Dialect> {
     container.dialect_of("mcf").map(|_| &tensor.dialect)
-}
-
-/// The type and the bytes of codes without a scale. Those of four bits, which are read as u4, may
-/// have been widened to travel.
-pub(super) fn raw_codes(tensor: &Tensor) -> Result<Option<(DType, View)>, Error> {
-    let Some(view) = tensor.view() else { return Ok(None) };
-    Ok(match (&tensor.encoding, &tensor.origin) {
-        (Encoding::Plain(DType::I8), None) => Some((DType::I8, view.clone())),
-        (Encoding::Plain(DType::U4), None) => Some((DType::I4, view.clone())),
-        (Encoding::Plain(DType::U8), Some(Encoding::Plain(DType::U4))) => {
-            let bytes = view.load()?;
-            let pair = |pair: &[u8]| pair[0] | pair.get(1).map_or(0, |high| high << 4);
-            let codes = || View::owned(bytes.chunks(2).map(pair).collect());
-            bytes.iter().all(|&b| b < 16).then(|| (DType::I4, codes()))
-        }
-        _ => None,
-    })
 }
 
 /// Where a payload's scales and codes are, and its shape.
@@ -57,18 +40,21 @@ impl<'a> Payload<'a> {
         tensor: &'a Tensor,
         shape: Vec<u64>,
         placement: &'a Placement,
-        unscaled: Option<DType>,
         derived: &mut HashMap<Place, (f32, f32)>,
     ) -> Result<Self, Error> {
         let encoding = &placement.encoding;
-        let (kind, front, domain) = match (unscaled, encoding) {
-            (Some(codes), _) => (Kind::PerTensor(codes), None, WEIGHTS),
+        let (kind, front, domain) = match encoding {
             // Product codes are never placed here.
-            (_, Encoding::Plain(_) | Encoding::Product(_)) => {
+            Encoding::Plain(_) | Encoding::Product(_) => {
                 (Kind::Plain(encoding.stored()), None, WEIGHTS)
             }
-            (_, Encoding::Blocks(b)) => (Kind::Blocks(b.codec), Some(b.front.clone()), WEIGHTS),
-            (_, Encoding::Scaled(scaled)) => {
+            Encoding::Blocks(b) => (Kind::Blocks(b.codec), Some(b.front.clone()), WEIGHTS),
+            // Codes of four bits are read as what is stored, because their sign is not known either.
+            Encoding::Scaled(scaled) if scaled.scaling == Scaling::Unknown => {
+                let codes = if scaled.codes == DType::U4 { DType::I4 } else { scaled.codes };
+                (Kind::PerTensor(codes), None, WEIGHTS)
+            }
+            Encoding::Scaled(scaled) => {
                 // Only codes with a zero point may be the most negative one.
                 let (scale, mut zero) = scaled.scaling.as_per_tensor().unwrap_or((1.0, None));
                 let first = |block: &[u8]| quant_info::first_most_negative(scaled.codes, block);
@@ -86,7 +72,7 @@ impl<'a> Payload<'a> {
         let decided = tensor.target.as_ref().map(|t| t.bounds);
         let known = decided.or_else(|| facts(container, tensor)?.get("clips").and_then(clips_of));
         let needs_record =
-            !matches!(kind, Kind::Plain(_)) && (unscaled.is_none() || known.is_some());
+            !matches!(kind, Kind::Plain(_)) && (encoding.has_values() || known.is_some());
         let clips = match (known, encoding.blocks(), tensor.view()) {
             (Some(known), ..) => known,
             // Many names for the same payload are no more work than one.

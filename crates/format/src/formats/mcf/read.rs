@@ -257,9 +257,6 @@ impl Payloads<'_> {
             }
         };
         let mut dialect = Dialect::new();
-        if matches!((entry.kind, &encoding), (Kind::PerTensor(_), Encoding::Plain(_))) {
-            dialect.insert("unscaled".into(), true.into());
-        }
         match record {
             Some(record) => {
                 let bits = json!([record.clips.0.to_bits(), record.clips.1.to_bits()]);
@@ -297,12 +294,15 @@ impl Payloads<'_> {
                     .hint("the codes can be looked at and carried, not turned into values"),
             );
             let subject = Subject::Tensor(entry.name.clone());
-            let text = format!("{subject} has codes without a scale: they are kept as they are");
+            let text = format!("{subject} has codes and no scale: its values are not known");
             let note = Note::new(NoteKind::Unusual, text).about(subject);
             self.container.notes.push(note);
             // The packer that writes such tensors stores four-bit codes with 8 added.
-            let raw = if codes == DType::I4 { DType::U4 } else { codes };
-            return Ok((Encoding::Plain(raw), 0));
+            let codes = if codes == DType::I4 { DType::U4 } else { codes };
+            return Ok((
+                Encoding::Scaled(Arc::new(Scaled { codes, scaling: Scaling::Unknown })),
+                0,
+            ));
         }
         let with = |front: u64| bytes.and_then(|b| b.checked_add(front));
         let asymmetric = match record {

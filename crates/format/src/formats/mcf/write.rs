@@ -3,16 +3,15 @@
 use super::super::FormatInfo;
 use super::index::{self, Entry};
 use super::layout::{self, Header, section_name};
-use super::payload::{Payload, SameContent, facts, raw_codes};
+use super::payload::{Payload, SameContent};
 use super::quant_info::{self, Record};
 use super::{carry, model_info};
-use crate::model::{Container, Encoding, Subject, Tensor};
+use crate::model::{Container, Subject};
 use crate::plan::{FilePlan, Piece, Plan, Report, SharedData, fit};
 use crate::source::View;
 use crate::wire::{align_up, put_u32, put_u64};
 use crate::{Advice, Error, Options};
 use std::collections::HashMap;
-use weighbridge_codec::DType;
 
 /// Set to write what the reference quantizer writes: its own order of sections, and tensors that
 /// share their bytes each with bytes of its own.
@@ -36,19 +35,6 @@ pub(super) fn plan(
             Advice::set_to("rename", "=NAME", "gives it one"),
         ));
     }
-    // Codes without a scale are bytes whose meaning the file doesn't say.
-    let is_unscaled =
-        |t: &Tensor| facts(container, t).is_some_and(|facts| facts.contains_key("unscaled"));
-    let raw = full.tensors.iter().map(|t| if is_unscaled(t) { raw_codes(t) } else { Ok(None) });
-    let raw = raw.collect::<Result<Vec<_>, Error>>()?;
-    for (tensor, raw) in rest.tensors.iter_mut().zip(&raw) {
-        if let Some((_, bytes)) = raw {
-            let (encoding, shape) = (Encoding::Plain(DType::U8), vec![bytes.len()]);
-            let dialect = std::mem::take(&mut tensor.dialect);
-            *tensor = Tensor::unchecked(tensor.name.clone(), encoding, shape, bytes.clone());
-            tensor.dialect = dialect;
-        }
-    }
     let mut placements = fit(&rest, &info.holds, &mut report)?;
     placements.sort_by(|a, b| {
         rest.tensors[a.tensor].name.as_bytes().cmp(rest.tensors[b.tensor].name.as_bytes())
@@ -58,8 +44,7 @@ pub(super) fn plan(
         .iter()
         .map(|p| {
             let (tensor, shape) = (&rest.tensors[p.tensor], full.tensors[p.tensor].shape.clone());
-            let unscaled = raw[p.tensor].as_ref().map(|(codes, _)| *codes);
-            Payload::new(container, tensor, shape, p, unscaled, &mut derived)
+            Payload::new(container, tensor, shape, p, &mut derived)
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let file = Assembly::new(&full, &payloads, options)?.write()?;

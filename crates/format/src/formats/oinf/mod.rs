@@ -39,6 +39,7 @@ const INFO: FormatInfo = FormatInfo {
         reading: false,
     }],
     rules: rules::RULES,
+    damage: &[rules::BOOLEAN, rules::TERNARY],
     model_rule: Some(crate::spec::DISAGREES),
     declarations: true,
     ..FormatInfo::new("oinf", "OINF .oinf")

@@ -108,6 +108,7 @@ const I8_INFO: FormatInfo = FormatInfo {
     holds: Holds { scaled: |scaled| *scaled == CODES, ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE, ROUNDING],
     rules: rules::RULES,
+    damage: &[rules::RANGE],
     unit_rows: true,
     quantized: Some(QuantizedContent::UnitRows),
     row_layout: Some(append::I8),

@@ -157,11 +157,12 @@ pub(super) fn check_codes(
     let source = &input.source;
     let dim = container.rows().map(|r| r.dim).filter(|&d| d > 0);
     let width = dim.unwrap_or(BLOCK as u64);
+    let with_norms = dim.filter(|_| findings.wants(NORM));
     let block = |bytes: &[u8], first: u64| {
         let bad = bytes.iter().filter(|&&c| c == OUTSIDE).count() as u64;
         let index = bytes.iter().position(|&c| c == OUTSIDE);
         let index = index.map(|i| first * width + i as u64);
-        (index, bad, dim.map(|dim| Norms::of(bytes, to_len(dim), first)))
+        (index, bad, with_norms.map(|dim| Norms::of(bytes, to_len(dim), first)))
     };
     let (mut index, mut bad, mut all) = (None, 0, Norms::NONE);
     for (first, count, norms) in map_rows(source, width, block)? {
@@ -173,7 +174,7 @@ pub(super) fn check_codes(
         };
     }
     report_range(index, bad, findings);
-    if let Some(dim) = dim {
+    if let Some(dim) = with_norms {
         report_norms(&all, dim, findings);
     }
     Ok(())

@@ -28,8 +28,11 @@ pub(super) fn plan(
         *codes = can_keep && (keep_codes || !tensor.is_recoverable()?);
         if *codes && !keep_codes {
             let subject = Subject::Tensor(tensor.name.clone());
-            let text =
-                format!("{subject} keeps its codes: they could not be recovered from the values");
+            let why = match tensor.encoding.has_values() {
+                true => "they could not be recovered from the values",
+                false => "it has no scale, and its values are not known",
+            };
+            let text = format!("{subject} keeps its codes: {why}");
             report.warnings.push(Note::new(NoteKind::Unusual, text).about(subject));
         }
     }

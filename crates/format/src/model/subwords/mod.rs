@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// How a word is made of parts: n-grams of `min_n..=max_n` characters of the bracketed word, each
 /// with a row behind the words' rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Subwords {
     /// Characters of the shortest n-grams.
     pub min_n: u32,
@@ -33,7 +33,7 @@ pub enum SubwordVectors {
 }
 
 /// How an n-gram finds its row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SubwordKind {
     /// 2^exponent buckets and finalfusion's hash: 64-bit FNV-1a over the count of characters and
     /// then the characters.

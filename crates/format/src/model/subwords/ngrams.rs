@@ -22,6 +22,13 @@ pub struct Ngrams {
     index: OnceLock<Index>,
 }
 
+/// By the n-grams and their indices, in the order of the file.
+impl PartialEq for Ngrams {
+    fn eq(&self, other: &Ngrams) -> bool {
+        self.entries == other.entries
+    }
+}
+
 /// Why entries are no n-grams: the entry's number, and where (counted from the first entry).
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadNgram {

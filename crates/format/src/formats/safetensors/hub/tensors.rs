@@ -48,6 +48,10 @@ pub(super) enum HubEncoding {
         scale: u32,
         zero: u32,
     },
+    /// Nothing says what the codes stand for.
+    Unscaled {
+        codes: String,
+    },
     /// The tensor that holds the scales; codes stand in rows of bytes, so the columns are counted here.
     Blockwise {
         method: String,
@@ -151,6 +155,7 @@ fn hub_encoding(
     };
     let codes = scaled.codes.name().to_owned();
     match &scaled.scaling {
+        Scaling::Unknown => HubEncoding::Unscaled { codes },
         Scaling::Divisor(divisor) => HubEncoding::Divisor { codes, divisor: divisor.to_bits() },
         Scaling::Offset { scale, zero } => {
             HubEncoding::Offset { codes, scale: scale.to_bits(), zero: zero.to_bits() }
@@ -196,6 +201,7 @@ fn encoding_of(
             let product = product.ok_or("the parts of product quantization do not fit")?;
             return Ok((Encoding::Product(Arc::new(product)), dim));
         }
+        HubEncoding::Unscaled { codes } => (codes, Scaling::Unknown),
         HubEncoding::Divisor { codes, divisor } => {
             (codes, Scaling::Divisor(f32::from_bits(divisor)))
         }
