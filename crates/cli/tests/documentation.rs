@@ -7,8 +7,9 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let mut list: Vec<_> =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|p| root.join(p)).into();
+    let mut list: Vec<_> = ["README.md", "ARCHITECTURE.md", "COMPARE.md", "CONTRIBUTING.md"]
+        .map(|p| root.join(p))
+        .into();
     for folder in ["docs", "docs/formats"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|e| e.unwrap().path());
         list.extend(entries.filter(|p| p.extension().is_some_and(|e| e == "md")));

@@ -47,7 +47,7 @@ fn no_verb_passes_damage_on() {
             "o.mcf",
         ),
         (
-            vec!["metadata", "model.weights", "--set", "license=CC0", "-o", "out.weights"],
+            vec!["metadata", "model.weights", "--set", "license=CC0", "--out", "out.weights"],
             "out.weights",
         ),
         (vec!["embed", "--model", "model.weights", "a text"], "none"),

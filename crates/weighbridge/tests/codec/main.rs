@@ -155,7 +155,10 @@ fn others_get_values() {
             assert!(sound, "{id}: {:?}", verdict.findings);
             if !lost {
                 assert!(changed, "{id}");
-                assert!(diff(&file, &back, &DiffSettings::new()).unwrap().same, "{id}");
+                assert!(
+                    diff(&file, &back, &DiffSettings::new().tensors_only(true)).unwrap().same,
+                    "{id}"
+                );
                 assert!(back.tensors.iter().all(|t| t.encoding.name() == "f32"), "{id}");
                 written.push(id);
             }
