@@ -81,6 +81,20 @@ impl Input {
         }
     }
 
+    /// The path of a file in the input's folder, as the input was given; of the input itself without
+    /// a name.
+    pub fn path_of(&self, name: &str) -> String {
+        if name.is_empty() {
+            return self.path.clone();
+        }
+        let folder = match self.path.rsplit_once('/') {
+            _ if self.is_folder => self.path.strip_suffix('/').unwrap_or(&self.path),
+            Some((folder, _)) => folder,
+            None => return name.to_owned(),
+        };
+        format!("{folder}/{name}")
+    }
+
     /// The name's last extension, in lower case.
     pub fn extension(&self) -> String {
         let name = self.name.to_ascii_lowercase();
