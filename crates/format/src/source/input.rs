@@ -5,7 +5,6 @@ use super::{Access, RealFolder, folder};
 use super::{Folder, MemoryFolder, Source};
 #[cfg(feature = "fs")]
 use crate::Error;
-#[cfg(feature = "fs")]
 use std::path::Path;
 
 /// What a format opens: a file's bytes with its name and the folder it lies in, or a folder alone.
@@ -87,12 +86,9 @@ impl Input {
         if name.is_empty() {
             return self.path.clone();
         }
-        let folder = match self.path.rsplit_once('/') {
-            _ if self.is_folder => self.path.strip_suffix('/').unwrap_or(&self.path),
-            Some((folder, _)) => folder,
-            None => return name.to_owned(),
-        };
-        format!("{folder}/{name}")
+        let path = Path::new(&self.path);
+        let path = if self.is_folder { path.join(name) } else { path.with_file_name(name) };
+        path.display().to_string()
     }
 
     /// The name's last extension, in lower case.

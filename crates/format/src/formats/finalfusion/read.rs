@@ -43,7 +43,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         }
         parts.chunk_behind(at, chunk, &mut c, findings)?;
     }
-    if parts.has_unlisted_norms(&mut c)? {
+    if parts.has_unlisted_norms(&c)? {
         let at = c.position();
         let chunk = Chunk::Norms;
         findings.push(
@@ -125,7 +125,7 @@ impl<'a> Parts<'a> {
 
     /// Whether norms follow that the list of chunks leaves out: their number, and a length that
     /// reaches the end of the file.
-    fn has_unlisted_norms(&self, c: &mut Cursor) -> Result<bool, Stop> {
+    fn has_unlisted_norms(&self, c: &Cursor) -> Result<bool, Stop> {
         let norms = Chunk::Norms;
         if self.draft || self.names.contains(&norms.name()) || c.remaining() < 12 {
             return Ok(false);

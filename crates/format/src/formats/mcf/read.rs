@@ -158,7 +158,7 @@ fn is_carried(section: &Section, sections: &[Section]) -> bool {
 }
 
 /// The order of the sections in the file, where their directory stands and how it is sorted, versions
-/// that are not 1, and flags other than the usual one.
+/// that are not 1, and flags that are not known.
 fn dialect(sections: &[Section], header: &Header) -> Dialect {
     let mut by_place: Vec<_> = sections.iter().collect();
     by_place.sort_by_key(|s| (s.span.start, s.span.end));
@@ -171,7 +171,7 @@ fn dialect(sections: &[Section], header: &Header) -> Dialect {
         let listed = sections.iter().map(|s| s.kind).collect();
         dialect.insert(layout::DIRECTORY_ORDER.into(), listed);
     }
-    if header.flags != layout::ALIGNED {
+    if header.flags & !layout::ALIGNED != 0 {
         dialect.insert("flags".into(), header.flags.into());
     }
     let unusual = by_place.iter().filter(|s| s.version != 1);

@@ -2,7 +2,7 @@
 
 use super::super::FormatInfo;
 use super::index::{self, Entry};
-use super::layout::{self, Header, Kind, section_name};
+use super::layout::{self, Header, section_name};
 use super::payload::{Payload, SameContent, facts, raw_codes};
 use super::quant_info::{self, Record};
 use super::{carry, model_info};
@@ -251,7 +251,9 @@ impl<'a> Assembly<'a> {
     fn directory(&self, sections: &[(u32, u64, u64)]) -> Vec<u8> {
         let mut entries = sections.to_vec();
         entries.sort_unstable();
-        sort_as(&mut entries, self.fact(layout::DIRECTORY_ORDER), |(kind, _, _)| *kind);
+        if !self.reference {
+            sort_as(&mut entries, self.fact(layout::DIRECTORY_ORDER), |(kind, _, _)| *kind);
+        }
         let mut table = Vec::new();
         for (kind, offset, size) in entries {
             put_u32(&mut table, kind);
@@ -288,11 +290,10 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Those that were there; the usual one where there are none, or payloads that need it.
+    /// Those that were there, and that payloads are aligned, as they are.
     fn flags(&self) -> u64 {
         let known = self.fact("flags").and_then(|flags| flags.as_u64()).filter(|_| !self.reference);
-        let needs_it = self.payloads.iter().any(|p| !matches!(p.kind, Kind::Plain(_)));
-        known.unwrap_or(layout::ALIGNED) | if needs_it { layout::ALIGNED } else { 0 }
+        known.unwrap_or(0) | layout::ALIGNED
     }
 
     fn version(&self, kind: u32) -> u32 {

@@ -32,6 +32,8 @@ rules! {
 const NEAR: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 /// Truncated rows of one file have norms this close to their mean.
 const SPREAD: f64 = 0.03;
+/// Rounding does not do more than this, or to one row in fifty.
+const FEW: u64 = 3;
 /// Rows that are named one by one.
 const NAMED: usize = 10;
 
@@ -274,6 +276,8 @@ fn report_norms(norms: &Norms, dim: u64, findings: &mut Findings) {
     if let Some((row, norm)) = norms.worst {
         let hint: Advice = if norms.shrunk_alike() {
             "all rows are too short, as truncating instead of rounding makes them".into()
+        } else if norms.near > FEW.max(norms.rows / 50) {
+            "check that source embeddings were L2-normalized before quantization".into()
         } else {
             Advice::from("rounding does that to a few rows").and(Advice::set_to(
                 "rounding",

@@ -103,8 +103,8 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
     let mut notes = Vec::new();
     let mut unknown = |span: Span, field: String, what: &str| {
         findings.push(MEMBER.at(span).field(field.clone()).found(what));
-        let text = format!("{field}: {what}, which says nothing, is left out");
-        notes.push(Note::new(NoteKind::LeftOut, text));
+        let text = format!("{field}: {what} says nothing that the format knows");
+        notes.push(Note::new(NoteKind::Unusual, text));
     };
     if header.null_metadata {
         unknown(place_of("__metadata__", text), "__metadata__".to_owned(), "null");
