@@ -120,6 +120,8 @@ class Layout:
     flags: int = 1
     index_flags: int = 3
     directory_first: bool = False
+    # The directory by type, or in the order of the file.
+    sort_directory: bool = True
     # Tensors of the index and of the data by name, or as they are given.
     sort_index: bool = True
     sort_data: bool = True
@@ -159,7 +161,7 @@ def write(path, tensors, info=ModelInfo(), files=None, layout=None):
         places[kind] = (start, len(body) - start)
     directory = b"".join(
         struct.pack("<IIQQ", kind, layout.versions.get(kind, 1), *places[kind])
-        for kind in sorted(places)
+        for kind in (sorted(places) if layout.sort_directory else places)
     )
     start = 40
     if layout.directory_first:
@@ -169,6 +171,26 @@ def write(path, tensors, info=ModelInfo(), files=None, layout=None):
         body.extend(bytes(start - len(body)) + directory)
     head = (b"MCF\0", 1, layout.minor, 40, len(places), start, len(body), layout.flags)
     body[:40] = struct.pack("<4sHHIIQQQ", *head)
+    Path(path).write_bytes(body)
+    return path
+
+
+def write_sections(path, sections, layout):
+    """A file of sections alone, whatever they are."""
+    table = 24 * len(sections)
+    body = bytearray(40 + (table if layout.directory_first else 0))
+    places = {}
+    for kind in layout.order:
+        body.extend(bytes(aligned(len(body), 8) - len(body)))
+        places[kind] = (len(body), len(sections[kind]))
+        body.extend(sections[kind])
+    directory = b"".join(struct.pack("<IIQQ", kind, 1, *places[kind]) for kind in sorted(places))
+    start = 40 if layout.directory_first else aligned(len(body), 8)
+    if layout.directory_first:
+        body[40 : 40 + table] = directory
+    else:
+        body.extend(bytes(start - len(body)) + directory)
+    body[:40] = struct.pack("<4sHHIIQQQ", b"MCF\0", 1, 1, 40, len(places), start, len(body), 1)
     Path(path).write_bytes(body)
     return path
 

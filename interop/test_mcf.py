@@ -1,17 +1,19 @@
 """MCF without quantization: what the program writes the peer reads, and the other way round."""
 
 import json
+import struct
 
 import numpy as np
 import safetensors
 from safetensors.numpy import load_file, save_file
 
 from common import Case, SafeTensors, bf16_to_f32, expanded, for_each
-from mcf_file import Layout, McfFile, write
+from mcf_file import Layout, McfFile, write, write_sections
 from mcf_peer import (
     MODEL_INFO,
     PLAIN,
     PLAIN_NAMES,
+    QUANT_INFO,
     RESOURCES,
     TENSOR_DATA,
     TENSOR_INDEX,
@@ -309,12 +311,44 @@ class Read(McfCase):
         self.assert_clean(source)
         self.through_safetensors(source)
 
-    @for_each(["minor", "directory first", "unsorted", "data order", "gaps", "no flags"])
+    @for_each(["directory first", "unsorted directory"])
+    def test_what_the_specification_draws(self, case):
+        """The directory behind the header is as usual as one at the end, and stays there."""
+        layout = Layout(directory_first=case == "directory first")
+        layout.sort_directory = case == "directory first"
+        tensors = [plain(n, "f32", np.ones(n_, "f4")) for n, n_ in (("a", 3), ("b", 40))]
+        source = write(self.path("source.mcf"), tensors, files={0x100: b"{}"}, layout=layout)
+        self.assert_clean(source)
+        self.through_safetensors(source)
+
+    @for_each(["minor", "flags"])
+    def test_what_says_nothing_about_places(self, case):
+        layout = Layout(minor=0) if case == "minor" else Layout(flags=0)
+        tensors = [plain("x", "f32", np.arange(70, dtype="f4"))]
+        source = write(self.path("source.mcf"), tensors, layout=layout)
+        self.assert_clean(source)
+        again = self.assert_well_written(self.convert(source, "direct.mcf"))
+        self.assert_values(again.tensors["x"].raw(), np.arange(70, dtype="f4"))
+
+    @for_each(["alone", "with records", "directory first"])
+    def test_data_without_an_index(self, case):
+        """No section is required: the bytes are carried and come back."""
+        data = bytes(range(256))
+        files = {TENSOR_DATA: data}
+        if case == "with records":
+            files[QUANT_INFO] = struct.pack("<II", 1, 0)
+        layout = Layout(order=sorted(files), directory_first=case == "directory first")
+        source = write_sections(self.path("source.mcf"), files, layout)
+        self.assert_clean(source)
+        [section] = [a for a in self.inspect(source)["attachments"] if "0x0004" in a["name"]]
+        self.assertEqual(section["bytes"], len(data))
+        self.through_safetensors(source)
+        self.refused("convert", source, self.path("x.weights"), code=2, saying="section-0x0004")
+
+    @for_each(["unsorted", "data order", "gaps", "no flags"])
     def test_layouts_that_are_not_kept(self, case):
         """Readable with a warning. What is written is as usual, with the same values."""
         layouts = {
-            "minor": Layout(minor=0),
-            "directory first": Layout(directory_first=True),
             "unsorted": Layout(sort_index=False, sort_data=False, index_flags=2),
             "data order": Layout(sort_data=False),
             "gaps": Layout(gap=100),
@@ -337,7 +371,9 @@ class Read(McfCase):
         tensors = [plain("x", "f32", np.ones(3, "f4"))]
         source = write(self.path("source.mcf"), tensors, layout=Layout(minor=9))
         self.assertEqual(self.inspect(source)["layout"], "version 1.9")
-        self.assert_order_warning(source)
+        [finding] = self.findings(source)
+        self.assertEqual((finding["rule"], finding["severity"]), ("MCF-44", "warning"))
+        self.assertIn("1.9 is newer than 1.1", finding["message"])
 
     def test_not_aligned(self):
         """The packer can be told not to align plain tensors."""

@@ -198,7 +198,6 @@ class Together(QuantizedCase):
     def test_other_layouts(self):
         """The same values, with a warning about the places; then the usual layout comes out."""
         layouts = [Layout(sort_index=False, sort_data=False, index_flags=0), Layout(gap=64)]
-        layouts.append(Layout(directory_first=True))
         for i, layout in enumerate(layouts):
             tensors, contents = self.tensors()
             source = write(self.path(f"{i}/source.mcf"), tensors[::-1], layout=layout)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{err, out, run};
+use common::{err, out, program, run};
 use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Command;
@@ -150,12 +150,57 @@ fn verify_exit_codes_and_json() {
     assert_eq!(object["ok"], false);
     assert_eq!(object["format"], "embd");
     let finding = object["findings"][0].as_object().unwrap();
-    let keys =
-        ["rule", "severity", "start", "end", "field", "message", "expected", "found", "hint"];
+    let keys = [
+        "rule", "severity", "file", "start", "end", "field", "message", "expected", "found", "hint",
+    ];
     assert_eq!(finding.keys().collect::<Vec<_>>(), keys);
     assert_eq!((&finding["rule"], &finding["severity"]), (&"EMBD-08".into(), &"error".into()));
     let list = json(at, &["verify", "--json", "tiny.weights", "missing.weights"]);
     assert_eq!((&list[0]["ok"], &list[1]["ok"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn verify_says_what_it_could_not_check_and_which_file_it_means() {
+    let folder = samples();
+    let at = folder.path();
+    let text = |args: &[&str]| out(&run(at, &[&["verify"], args].concat()));
+    assert_eq!(text(&["tiny.weights"]), "tiny.weights: embd ok\n");
+    assert_eq!(text(&["--quick", "tiny.weights"]), "tiny.weights: embd ok (structure only)\n");
+    assert_eq!(text(&["tiny.oinf"]), "tiny.oinf: oinf ok (no checksums in this file)\n");
+    let object = json(at, &["verify", "--json", "--quick", "tiny.oinf"]);
+    assert_eq!(object["unchecked"], serde_json::json!(["data", "checksums"]));
+    // Rows with a meta.json that has no version: the path is as it was given.
+    std::fs::create_dir(at.join("rows")).unwrap();
+    std::fs::write(at.join("rows/x.i8bin"), [127, 0]).unwrap();
+    let meta =
+        r#"{"quantization":{"dtype":"int8","scale_factor":127},"shape":[1,2],"records":[{}]}"#;
+    std::fs::write(at.join("rows/meta.json"), meta).unwrap();
+    let path = "./rows/x.i8bin";
+    let object = json(at, &["verify", "--json", path]);
+    assert_eq!(object["findings"][0]["file"], "./rows/meta.json");
+    assert!(text(&[path]).contains("warning[I8-07] ./rows/meta.json, bytes"), "{}", text(&[path]));
+    // Errors of other verbs name it as well.
+    std::fs::write(at.join("rows/meta.json"), "[]").unwrap();
+    let failed = err(&run(at, &["inspect", path]));
+    assert!(failed.contains("./rows/meta.json"), "{failed}");
+}
+
+#[test]
+fn times_that_there_are_not_are_refused() {
+    let folder = samples();
+    let at = folder.path();
+    let to = ["convert", "tiny.mcf", "new.weights", "--allow-loss"];
+    for time in ["2024-02-30T12:00:00Z", "2024-01-01T24:30:00Z", "yesterday"] {
+        let output = run(at, &[&to[..], &["--created-at", time]].concat());
+        assert_eq!(output.status.code(), Some(2), "{time}");
+        assert!(err(&output).contains(time), "{}", err(&output));
+        assert!(!at.join("new.weights").exists());
+    }
+    for seconds in ["abc", "-1", "1e9"] {
+        let output = program(at, &to).env("SOURCE_DATE_EPOCH", seconds).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{seconds}");
+        assert!(err(&output).contains("SOURCE_DATE_EPOCH"), "{}", err(&output));
+    }
 }
 
 /// What people really have when a file is not what its name says.

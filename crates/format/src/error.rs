@@ -361,7 +361,11 @@ pub struct ErrorReport {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Error::Malformed { file, finding: x } = self {
-            write!(f, "{file}, bytes {:#x}..{:#x}: [{}] {}", x.start, x.end, x.rule, x.message)?;
+            match x.has_place() {
+                true => write!(f, "{file}, bytes {:#x}..{:#x}", x.start, x.end)?,
+                false => f.write_str(file)?,
+            }
+            write!(f, ": [{}] {}", x.rule, x.message)?;
             let parts = [("in", &x.field), ("expected", &x.expected), ("found", &x.found)];
             parts
                 .iter()

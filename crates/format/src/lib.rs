@@ -45,4 +45,4 @@ pub use progress::{Progress, Stage, Status};
 #[cfg(feature = "fs")]
 pub use sink::Output;
 pub use source::{Input, Source, View};
-pub use wire::{Finding, Findings, Severity};
+pub use wire::{Finding, Findings, Severity, Unchecked};

@@ -7,8 +7,8 @@ use common::{assert_clean, findings, format_of, open};
 use std::path::{Path, PathBuf};
 use weighbridge_format::model::{MATRIX, NORMS};
 use weighbridge_format::sink::to_memory;
-use weighbridge_format::{Container, Encoding, Formats, Input, Options};
-use weighbridge_testkit::data::conformance;
+use weighbridge_format::{Container, Encoding, Finding, Formats, Input, Options};
+use weighbridge_testkit::data::{conformance, reference};
 use weighbridge_testkit::{assert_snapshot, values};
 
 fn folder() -> Option<PathBuf> {
@@ -131,4 +131,28 @@ fn a_quantized_file_is_close_to_its_source() {
     };
     let mean = pairs.chunks(dim).map(cosine).sum::<f64>() / shape[0] as f64;
     assert!(mean > 0.9, "{mean}");
+}
+
+/// The Rust crate before 0.11 wrote norms without listing them; its readers load such files with them.
+#[test]
+fn norms_that_are_not_listed_are_read() {
+    let Some(folder) = reference("real") else { return };
+    let path = folder.join("unlisted-norms.fifu");
+    let found = findings(&path);
+    assert!(!found.has_errors(), "{:?}", found.list());
+    let rules: Vec<_> = found.list().iter().map(|f| f.rule).collect();
+    assert!(rules.contains(&"FIFU-26"), "{rules:?}");
+    let container = open(&path).unwrap();
+    let words = container.vocabulary.as_ref().unwrap().len() as u64;
+    assert_eq!(container.tensor(NORMS).unwrap().shape, [words]);
+    // Written again, the list has them, and nothing else is different.
+    let plan = format_of("finalfusion").plan(&container, &Options::default()).unwrap();
+    let again = plan.to_bytes().unwrap();
+    let old = std::fs::read(&path).unwrap();
+    assert_eq!(again.len(), old.len() + 4);
+    assert_eq!(again[8], old[8] + 1);
+    let input = Input::from_bytes("again.fifu", again);
+    let (_, clean) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
+    let is_listed = |f: &Finding| f.rule != "FIFU-26";
+    assert!(clean.list().iter().all(is_listed), "{:?}", clean.list());
 }

@@ -139,3 +139,47 @@ fn position_ids_are_looked_at() {
         assert_eq!(made.tensor("embeddings.position_ids").is_some(), kept);
     }
 }
+
+/// What the reference reader of safetensors passes over is passed over here, and said.
+#[test]
+fn unknown_members_of_a_safetensors_header_say_nothing() {
+    let file = |header: &str, data: &[u8]| {
+        let header = format!("{header:<width$}", width = header.len().next_multiple_of(8));
+        let length = (header.len() as u64).to_le_bytes();
+        [&length[..], header.as_bytes(), data].concat()
+    };
+    let entry = r#""dtype":"F32","shape":[1],"data_offsets":[0,4]"#;
+    for (header, what) in [
+        (format!(r#"{{"__metadata__":null,"x":{{{entry}}}}}"#), "__metadata__"),
+        (format!(r#"{{"x":{{{entry},"stride":[1],"who":{{"a":null}}}}}}"#), "stride"),
+        (format!(r#"{{"x":{{"quantized":false,{entry}}}}}"#), "quantized"),
+    ] {
+        let bytes = file(&header, &1.5f32.to_le_bytes());
+        let input = Input::from_bytes("x.safetensors", bytes.clone());
+        let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+        assert_eq!(container.tensors[0].values_f32(0, 1).unwrap(), [1.5]);
+        let [note] = &container.notes[..] else { panic!("{:?}", container.notes) };
+        assert!(note.text.contains(what), "{note}");
+        let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
+        let rules: Vec<_> = findings.list().iter().map(|f| f.rule).collect();
+        assert_eq!(rules, ["ST-13"], "{header}");
+        // The same in a shard.
+        let index = br#"{"metadata":null,"more":1,"weight_map":{"x":"a.safetensors"}}"#.to_vec();
+        let beside = vec![("a.safetensors".to_owned(), bytes)];
+        let input = Input::in_memory("m.safetensors.index.json", index, beside);
+        let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
+        let [finding] = findings.list() else { panic!("{:?}", findings.list()) };
+        assert_eq!((finding.rule, finding.file.as_str()), ("ST-13", "a.safetensors"));
+    }
+    // What it refuses is refused.
+    for header in [
+        r#"{"__metadata__":{"a":null}}"#.to_owned(),
+        r#"{"__metadata__":7}"#.to_owned(),
+        r#"{"x":{"dtype":"F32","shape":[1]}}"#.to_owned(),
+        r#"{"x":null}"#.to_owned(),
+        format!(r#"{{"x":{{{entry},"shape":[1]}}}}"#),
+    ] {
+        let input = Input::from_bytes("x.safetensors", file(&header, &[0; 4]));
+        assert!(Formats::builtin().open(&input, &Options::default()).is_err(), "{header}");
+    }
+}

@@ -103,3 +103,87 @@ fn a_model_directory_is_carried_with_its_settings() {
     let plan = format_of("embd").plan(&container, &Options::default()).unwrap();
     assert!(plan.report.losses.iter().any(|l| l.what().contains("2_Dense")), "{:?}", plan.report);
 }
+
+/// A file without checksums, in which bytes can be changed.
+fn unchecked() -> Vec<u8> {
+    let mut bytes = file(&Options::default().with("created-at", "2025-01-16T12:00:00Z"));
+    bytes[8] &= !4;
+    bytes[56..60].fill(0);
+    let end = bytes.len() - 16;
+    bytes[end..end + 8].fill(0);
+    assert_eq!(rules(bytes.clone()), [""; 0]);
+    bytes
+}
+
+#[test]
+fn a_vocabulary_that_only_the_flag_knows_is_none() {
+    let mut bytes = unchecked();
+    bytes[20..28].fill(0);
+    let findings = findings(bytes);
+    let found = findings.list().iter().find(|f| f.rule == "EMBD-33").unwrap();
+    assert_eq!((found.start, found.end), (8, 12));
+    assert!(!findings.list().iter().any(|f| f.rule == "EMBD-12"), "{:?}", findings.list());
+}
+
+/// Each tensor that is not aligned is told once, and the section of such tensors not once more.
+#[test]
+fn unaligned_tensors_are_told_once() {
+    let mut bytes = embd_with_shifted_data(&file(&Options::default()), 4, false);
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let index = word(&bytes, 28) as usize;
+    // The last tensor, four bytes earlier.
+    let at = index + 32 * (word(&bytes, 32) as usize - 1) + 24;
+    let offset = word(&bytes, at) - 4;
+    bytes[at..at + 4].copy_from_slice(&offset.to_le_bytes());
+    let findings = findings(bytes);
+    let about_places: Vec<_> = findings
+        .list()
+        .iter()
+        .filter(|f| ["EMBD-25", "EMBD-28"].contains(&f.rule))
+        .map(|f| f.rule)
+        .collect();
+    // It is aligned neither in the file nor in the section, or by chance in the file.
+    assert!(about_places.len() <= 1, "{:?}", findings.list());
+}
+
+#[test]
+fn dates_that_there_are_not_are_found() {
+    let from = b"2025-01-16T12:00:00Z";
+    for (date, is_good) in [
+        ("2024-02-30T12:00:00Z", false),
+        ("2024-13-01T12:00:00Z", false),
+        ("yesterday, at twelve", false),
+        ("2024-02-29T12:00:00Z", true),
+        ("2024-02-29T12:00:00+", false),
+    ] {
+        let mut bytes = unchecked();
+        let at = bytes.windows(from.len()).position(|w| w == from).unwrap();
+        bytes[at..at + from.len()].copy_from_slice(date.as_bytes());
+        let findings = findings(bytes);
+        let found: Vec<_> = findings.list().iter().map(|f| f.rule).collect();
+        assert_eq!(found, if is_good { vec![] } else { vec!["EMBD-34"] }, "{date}");
+        assert!(!findings.has_errors());
+        if let [finding] = findings.list() {
+            assert_eq!(finding.end, (at + from.len()) as u64, "{date}");
+        }
+    }
+    // Nobody is told of it only later.
+    let mut model = samples::tiny_model();
+    model.set_text("created_at", "yesterday");
+    let plan = format_of("embd").plan(&model, &Options::default()).unwrap();
+    assert!(plan.report.warnings.iter().any(|w| w.text.contains("yesterday")), "{:?}", plan.report);
+}
+
+/// The span is that of what disagrees: the entry of the metadata, or the tokens.
+#[test]
+fn what_disagrees_is_where_it_stands() {
+    let mut bytes = unchecked();
+    let entry = b"hidden_size";
+    let at = bytes.windows(entry.len()).position(|w| w == entry).unwrap();
+    let length = usize::from(bytes[at - 2]);
+    bytes[at + entry.len()] = b'9';
+    let findings = findings(bytes);
+    let found: Vec<_> = findings.list().iter().filter(|f| f.rule == "EMBD-30").collect();
+    let [found] = found[..] else { panic!("{:?}", findings.list()) };
+    assert_eq!((found.start, found.end), (at as u64 - 4, (at + entry.len() + length) as u64));
+}

@@ -420,3 +420,136 @@ fn embd_comes_back_without_loss() {
     assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
     assert!(packed.vocabulary.unwrap().same_as(model.vocabulary.as_ref().unwrap()));
 }
+
+/// A file by the specification: header, directory, and sections of these types.
+fn by_hand(sections: &[(u32, &[u8])], directory_first: bool, minor: u16, flags: u64) -> Vec<u8> {
+    let size = 24 * sections.len();
+    let mut at: usize = if directory_first { 40 + size } else { 40 };
+    let mut places = Vec::new();
+    for (kind, content) in sections {
+        at = at.next_multiple_of(8);
+        places.push((*kind, at, *content));
+        at += content.len();
+    }
+    let directory = if directory_first { 40 } else { at.next_multiple_of(8) };
+    let end = if directory_first { at } else { directory + size };
+    let mut out = b"MCF\0\x01\0".to_vec();
+    out.extend(minor.to_le_bytes());
+    out.extend(40u32.to_le_bytes());
+    out.extend((sections.len() as u32).to_le_bytes());
+    for word in [directory as u64, end as u64, flags] {
+        out.extend(word.to_le_bytes());
+    }
+    let mut table = Vec::new();
+    for (kind, at, content) in &places {
+        table.extend(kind.to_le_bytes());
+        table.extend(1u32.to_le_bytes());
+        table.extend((*at as u64).to_le_bytes());
+        table.extend((content.len() as u64).to_le_bytes());
+    }
+    if directory_first {
+        out.extend(&table);
+    }
+    for (_, at, content) in &places {
+        out.resize(*at, 0);
+        out.extend(*content);
+    }
+    if !directory_first {
+        out.resize(directory, 0);
+        out.extend(&table);
+    }
+    out
+}
+
+/// No section is required: data without an index is carried, also through the hub, and what can't hold
+/// it says so.
+#[test]
+fn data_without_an_index_is_carried() {
+    let data: Vec<u8> = (0..=255).collect();
+    let records = [1u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
+    let all: [&[(u32, &[u8])]; 3] =
+        [&[(4, &data)], &[(2, &records), (4, &data)], &[(4, b""), (0x102, b"{}")]];
+    for sections in all {
+        for directory_first in [false, true] {
+            let file = by_hand(sections, directory_first, 1, 1);
+            assert_eq!(rules(file.clone()), [""; 0], "{sections:?}");
+            let container = read("x.mcf", file.clone());
+            assert!(container.tensors.is_empty());
+            let names: Vec<_> = container.attachments.iter().map(|a| a.name.as_str()).collect();
+            assert!(names.contains(&"/mcf/section-0x0004"), "{names:?}");
+            let again = bytes(&container, "mcf", &Options::default());
+            assert_eq!(again, file);
+            let hub = bytes(&container, "safetensors", &Options::default());
+            let back = bytes(&read("x.safetensors", hub), "mcf", &Options::default());
+            assert_eq!(back, file);
+            let plan = format_of("oinf").plan(&container, &Options::default()).unwrap();
+            let lost = |name: &str| plan.report.losses.iter().any(|l| l.what().contains(name));
+            assert!(
+                lost("section-0x0004") || plan.report.losses.is_empty() && !lost(""),
+                "{:?}",
+                plan.report
+            );
+        }
+    }
+}
+
+/// Beside tensors there is no room for such a section; that is a loss, not a broken file.
+#[test]
+fn tensors_take_the_place_of_data_without_an_index() {
+    let mut model = samples::tiny_model();
+    let name = "/mcf/section-0x0004".to_owned();
+    model.attachments.push(Attachment { name, data: View::owned(vec![1; 9]), described: false });
+    let plan = format_of("mcf").plan(&model, &Options::default()).unwrap();
+    assert!(plan.report.losses.iter().any(|l| l.what().contains("section-0x0004")));
+    assert_eq!(rules(to_memory(&plan).unwrap().remove(0).1), [""; 0]);
+}
+
+/// The places that the specification draws, other minor versions and flags, and directories in the
+/// order of the file are as good as those of the reference writer, and stay.
+#[test]
+fn what_the_specification_draws_is_nothing_unusual() {
+    // One tensor "w" of one f32, whose payload begins at byte 128 of the file.
+    let mut index = Vec::new();
+    for word in [1u32, 3, 1, 1] {
+        index.extend(word.to_le_bytes());
+    }
+    for word in [48u64, 88, 96, 1] {
+        index.extend(word.to_le_bytes());
+    }
+    for word in [0u32, 1, 1, 1, 0, 0] {
+        index.extend(word.to_le_bytes());
+    }
+    for word in [128u64, 4, 1] {
+        index.extend(word.to_le_bytes());
+    }
+    index.push(b'w');
+    let data = |padding: usize| [&vec![0; padding][..], &1.5f32.to_le_bytes()].concat();
+    for directory_first in [true, false] {
+        let data = data(if directory_first { 40 } else { 88 });
+        for flags in [0, 1] {
+            let sections: [(u32, &[u8]); 2] = [(4, &data), (3, &index)];
+            let file = by_hand(&sections, directory_first, 1, flags);
+            assert_eq!(file[128..132], 1.5f32.to_le_bytes());
+            // The second order puts the payload where no writer of ours would.
+            let expected: &[&str] = if directory_first { &[] } else { &["MCF-43"] };
+            assert_eq!(rules(file.clone()), expected);
+            let container = read("x.mcf", file.clone());
+            assert_eq!(container.tensors[0].values_f32(0, 1).unwrap(), [1.5]);
+            if directory_first {
+                let mut again = file.clone();
+                again[32] |= 1;
+                assert_eq!(bytes(&container, "mcf", &Options::default()), again);
+                let mut older = file;
+                older[6] = 0;
+                assert_eq!(rules(older), [""; 0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_of_nothing_is_a_file() {
+    let nothing = bytes(&Container::default(), "mcf", &Options::default());
+    assert_eq!(rules(nothing.clone()), [""; 0]);
+    assert!(read("x.mcf", nothing).tensors.is_empty());
+}

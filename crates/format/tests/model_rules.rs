@@ -123,6 +123,112 @@ fn every_rule_about_models_is_broken_by_some_file() {
     }
 }
 
+/// The model directory with a change in each of some files, checked as it is and packed into MCF.
+fn found_in_folder(change: impl Fn(&str, &mut String)) -> [Vec<(&'static str, String)>; 2] {
+    let mut files = samples::model_directory().unwrap();
+    for (name, bytes) in files.iter_mut().filter(|(name, _)| !name.ends_with(".safetensors")) {
+        let mut text = String::from_utf8(std::mem::take(bytes)).unwrap();
+        change(name, &mut text);
+        *bytes = text.into_bytes();
+    }
+    let mut folder = Input::in_memory("tiny", Vec::new(), files);
+    folder.is_folder = true;
+    let options = Options::default();
+    let container = Formats::builtin().open(&folder, &options).unwrap();
+    let (_, findings) = Formats::builtin().check(&folder, &options, false).unwrap();
+    let own = findings.list().iter().map(|f| (f.rule, f.field.clone())).collect();
+    [own, found(&container, "mcf")]
+}
+
+/// Directories, and MCF files with the same files in them.
+#[test]
+fn directories_are_held_against_their_tokenizer() {
+    for found in found_in_folder(|_, _| {}) {
+        assert_eq!(found, []);
+    }
+    let swapped = serde_json::json!({
+        "version": "1.0",
+        "normalizer": {"type": "BertNormalizer", "lowercase": true, "strip_accents": null,
+            "handle_chinese_chars": true, "clean_text": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 3], "sep": ["[SEP]", 2]},
+    });
+    let twice = |name: &str, text: &mut String| {
+        if name == "vocab.txt" {
+            *text = text.replacen("\nthe\n", "\na\n", 1);
+        }
+    };
+    let heads = |name: &str, text: &mut String| {
+        if name == "config.json" {
+            let mut json: serde_json::Value = serde_json::from_str(text).unwrap();
+            json["num_attention_heads"] = "abc".into();
+            *text = json.to_string();
+        }
+    };
+    for found in found_in_folder(twice) {
+        assert!(found.iter().any(|(rule, _)| *rule == "MODEL-08"), "{found:?}");
+    }
+    for found in found_in_folder(heads) {
+        let is_heads = |(rule, field): &(&str, String)| {
+            *rule == "MODEL-02" && field.contains("num_attention_heads")
+        };
+        assert!(found.iter().any(is_heads), "{found:?}");
+    }
+    // A tokenizer.json beside the list of tokens.
+    let mut files = samples::model_directory().unwrap();
+    let list = files.iter().find(|(name, _)| name == "vocab.txt").unwrap();
+    let tokens: Vec<_> = std::str::from_utf8(&list.1).unwrap().lines().map(str::to_owned).collect();
+    let vocab: serde_json::Map<_, _> =
+        tokens.iter().enumerate().map(|(i, token)| (token.clone(), i.into())).collect();
+    let mut tokenizer = swapped;
+    tokenizer["model"] = serde_json::json!({"type": "WordPiece", "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": vocab});
+    files.retain(|(name, _)| name != "tokenizer.json");
+    files.push(("tokenizer.json".into(), tokenizer.to_string().into_bytes()));
+    let mut folder = Input::in_memory("tiny", Vec::new(), files);
+    folder.is_folder = true;
+    let container = Formats::builtin().open(&folder, &Options::default()).unwrap();
+    let (_, findings) = Formats::builtin().check(&folder, &Options::default(), false).unwrap();
+    let own: Vec<_> = findings.list().iter().filter(|f| f.rule == "MODEL-07").collect();
+    assert_eq!(own.len(), 2, "{:?}", findings.list());
+    assert_eq!(own[0].file, "tiny/tokenizer.json");
+    assert_eq!(found(&container, "mcf").iter().filter(|(r, _)| *r == "MODEL-07").count(), 2);
+}
+
+/// The place that is named is that of the entry, also behind entries that became something else.
+#[test]
+fn what_disagrees_is_named_where_it_stands() {
+    let model = tiny(|m| m.set_text("num_layers", "2"));
+    let bytes = |format: &str| {
+        let plan = format_of(format).plan(&model, &Options::default()).unwrap();
+        plan.accept_losses(true).to_bytes().unwrap()
+    };
+    for (format, rule) in [("embd", "EMBD-30"), ("oinf", "MODEL-06")] {
+        let bytes = bytes(format);
+        let input = Input::from_bytes(&format!("x.{format}"), bytes.clone());
+        let (_, findings) = Formats::builtin().check(&input, &Options::default(), false).unwrap();
+        let found = findings.list().iter().find(|f| f.rule == rule).unwrap();
+        let range = usize::try_from(found.start).unwrap()..usize::try_from(found.end).unwrap();
+        let text = String::from_utf8_lossy(&bytes[range]);
+        assert!(text.trim_end_matches('\0').ends_with('2'), "{format}: {text:?} {found:?}");
+    }
+}
+
+/// Tokens are tokens of a model also where no one knows its architecture.
+#[test]
+fn tokens_are_checked_whatever_the_tensors_are() {
+    for (rule, _, mut model) in broken() {
+        if ["MODEL-07", "MODEL-08"].contains(&rule) {
+            model.tensors.retain(|t| t.name.contains("LayerNorm"));
+            model.metadata.retain(|(key, _)| key == "model_name");
+            for format in ["embd", "oinf"] {
+                let found = found(&model, format);
+                assert!(found.iter().any(|(r, _)| *r == rule), "{rule} as {format}: {found:?}");
+            }
+        }
+    }
+}
+
 /// A vocabulary that a table of rows is longer than is one whose rows nothing uses; a longer
 /// vocabulary is of another model.
 #[test]

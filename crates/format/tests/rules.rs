@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::wire::What;
-use weighbridge_format::{Error, Formats, Options, samples};
+use weighbridge_format::{Container, Error, Formats, Options};
 use weighbridge_testkit::{
     Fixture, bit_flips, boundary_integers, embd_with_shifted_data, fixtures, structural_bytes,
     truncations,
@@ -102,7 +102,21 @@ fn binary_files() -> Vec<Made> {
     let short = without_indices(&explicit.main);
     let mcf = fixture("mcf", "model");
     let cut = mcf.main[..20].to_vec();
+    let mut flag = embd.main.clone();
+    flag[20..28].fill(0);
+    let mut date = embd.main.clone();
+    let at = date.windows(10).position(|w| w == b"created_at").unwrap();
+    date[at + 10] = b'x';
+    let mut newer = mcf.main.clone();
+    newer[6] = 7;
+    let mut null = 24u64.to_le_bytes().to_vec();
+    null.extend_from_slice(b"{\"__metadata__\": null}   ");
     vec![
+        made("EMBD-33", embd.with_main(flag)),
+        made("EMBD-34", embd.with_main(date)),
+        made("MCF-44", mcf.with_main(newer)),
+        made("ST-13", fixture("safetensors", "model").with_main(null)),
+        made("FIFU-26", words.with_main(without_listed_norms(&words.main))),
         made("FIFU-08", words.with_main(longer)),
         made("FIFU-24", words.with_main(negative)),
         made("FIFU-25", explicit.with_main(short)),
@@ -125,6 +139,15 @@ fn without_indices(file: &[u8]) -> Vec<u8> {
     let ngrams = number(at + 16);
     let mut short = file.to_vec();
     short[at..at + 8].copy_from_slice(&(number(at) - 8 * ngrams).to_le_bytes());
+    short
+}
+
+/// A finalfusion file that leaves its norms, which are its last chunk, out of the list.
+fn without_listed_norms(file: &[u8]) -> Vec<u8> {
+    let mut short = file.to_vec();
+    short[8] -= 1;
+    let last = 12 + 4 * usize::from(short[8]);
+    assert_eq!(short.drain(last..last + 4).collect::<Vec<_>>(), [6, 0, 0, 0]);
     short
 }
 
@@ -152,10 +175,14 @@ fn rows() -> Vec<Made> {
         f.with_main(f.main.iter().map(made).collect())
     };
     let options = Options::default().with("rounding", "truncate");
-    let mut sample = samples::unit_vectors();
-    sample.format = "i8bin";
-    let plan = format_of("i8bin").plan(&sample, &options).unwrap();
-    let truncated = f.with_main(to_memory(&plan).unwrap().remove(0).1);
+    // Enough rows to tell how many codes are 0.
+    let value = |i: u32| i.wrapping_mul(2_654_435_761).cast_signed() as f32 / 2.1e9;
+    let sample =
+        Container::builder().values("rows", &[40, 512], (0..40 * 512).map(value).collect());
+    let options = options.with("normalize", "true");
+    let plan = format_of("i8bin").plan(&sample.build().unwrap(), &options).unwrap();
+    let mut truncated = alone.with_main(to_memory(&plan).unwrap().remove(0).1);
+    truncated.name = "truncated.i8bin".into();
     let mut lowest = f.main.clone();
     lowest[5] = 0x80;
     let mut one_off = f.main.clone();

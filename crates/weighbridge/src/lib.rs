@@ -93,8 +93,8 @@ pub use weighbridge_encoder::{self as encoder, Encoder};
 pub use weighbridge_format::{
     Advice, Container, Encoding, Error, ErrorKind, ErrorReport, Finding, Findings, Format,
     FormatInfo, Formats, Input, Listing, OptionSpec, Options, Plan, Problem, Progress,
-    QuantizedContent, Reading, Severity, Stage, Status, Tensor, View, Vocabulary, formats, model,
-    plan, samples, sink, source, spec, wire,
+    QuantizedContent, Reading, Severity, Stage, Status, Tensor, Unchecked, View, Vocabulary,
+    formats, model, plan, samples, sink, source, spec, wire,
 };
 pub use weighbridge_search as search;
 pub use words::{Embeddings, Lookup};

@@ -1,7 +1,7 @@
 //! Checking a file against every rule of its format.
 
 use serde::Serialize;
-use weighbridge_format::{Error, Finding, Formats, Input, Options};
+use weighbridge_format::{Error, Finding, Formats, Input, Options, Unchecked};
 
 /// What there is to say about one file. Its JSON is described in docs/json.md.
 #[derive(Debug, Serialize)]
@@ -18,6 +18,8 @@ pub struct Verdict {
     /// Findings beyond those listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub more: u64,
+    /// What was not checked, or can't be.
+    pub unchecked: Vec<Unchecked>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
@@ -32,8 +34,16 @@ impl Verdict {
             Error::Unrecognised { problem, .. } => ("UNRECOGNISED", problem.message.clone()),
             other => ("UNREADABLE", other.message()),
         };
-        let finding = Finding::unreadable(rule, message).hint(error.advice());
-        Verdict { file: file.into(), format: None, ok: false, findings: vec![finding], more: 0 }
+        let file = file.into();
+        let finding = Finding::unreadable(rule, message).in_file(&file).hint(error.advice());
+        Verdict {
+            file,
+            format: None,
+            ok: false,
+            findings: vec![finding],
+            more: 0,
+            unchecked: vec![Unchecked::Rest],
+        }
     }
 }
 
@@ -53,6 +63,7 @@ pub fn verify(
         format: Some(format.info().id),
         ok: !findings.has_errors(),
         more: findings.suppressed,
+        unchecked: findings.unchecked.clone(),
         findings: findings.into_list(),
     })
 }

@@ -43,7 +43,11 @@ pub(crate) fn error(error: &Error) {
     match error {
         Error::Malformed { file, finding: f } => {
             eprintln!("{}: {}", styled(RED, format!("error[{}]", f.rule)), safe(&f.message));
-            line("file", &format!("{file}, bytes {:#x}..{:#x}  {}", f.start, f.end, f.field));
+            let place = match f.has_place() {
+                true => format!("{file}, bytes {:#x}..{:#x}", f.start, f.end),
+                false => file.clone(),
+            };
+            line("file", format!("{place}  {}", f.field).trim_end());
             line("expected", &f.expected);
             line("found", &f.found);
         }
@@ -61,13 +65,20 @@ pub(crate) fn error(error: &Error) {
     line("hint", &hints::hint(&error.advice()));
 }
 
-/// A finding in one line.
-fn finding_line(f: &Finding) -> String {
+/// A finding in one line; it names its file where that is another than the one of the verdict.
+fn finding_line(f: &Finding, file: &str) -> String {
     let label = match f.severity {
         Severity::Error => styled(RED, format!("error[{}]", f.rule)),
         Severity::Warning => styled(YELLOW, format!("warning[{}]", f.rule)),
     };
-    let mut line = format!("{label} bytes {:#x}..{:#x}: {}", f.start, f.end, safe(&f.message));
+    let other = Some(&f.file).filter(|other| *other != file);
+    let bytes = f.has_place().then(|| format!("bytes {:#x}..{:#x}", f.start, f.end));
+    let place: Vec<_> =
+        other.map(|other| safe(other).to_string()).into_iter().chain(bytes).collect();
+    let mut line = match place.is_empty() {
+        true => format!("{label} {}", safe(&f.message)),
+        false => format!("{label} {}: {}", place.join(", "), safe(&f.message)),
+    };
     let hint = f.hint.to_string();
     for (key, text) in
         [("in", &f.field), ("expected", &f.expected), ("found", &f.found), ("hint:", &hint)]
@@ -89,9 +100,14 @@ pub(crate) fn verdict(v: &Verdict) -> String {
         (n, _) => styled(RED, format!("{n} error{}", if n == 1 { "" } else { "s" })),
     };
     let name = styled(BOLD, safe(&v.file));
-    let mut out = format!("{name}: {} {state}\n", v.format.unwrap_or("?"));
+    let unchecked: Vec<_> = v.unchecked.iter().map(ToString::to_string).collect();
+    let unchecked = match unchecked.is_empty() {
+        true => String::new(),
+        false => format!(" {}", styled(DIM, format!("({})", unchecked.join("; ")))),
+    };
+    let mut out = format!("{name}: {} {state}{unchecked}\n", v.format.unwrap_or("?"));
     for f in &v.findings {
-        out.push_str(&format!("  {}\n", finding_line(f)));
+        out.push_str(&format!("  {}\n", finding_line(f, &v.file)));
     }
     if v.more > 0 {
         out.push_str(&format!("  and {} more\n", v.more));

@@ -28,7 +28,7 @@ use crate::model::{Container, SubwordVectors};
 use crate::plan::{Holds, Plan, Report, RowLayout};
 use crate::source::Input;
 pub use crate::wire::Stop;
-use crate::wire::{Findings, Rule};
+use crate::wire::{Findings, Rule, Unchecked};
 use crate::{Error, OptionSpec, Options};
 use clock::created_at;
 
@@ -63,6 +63,8 @@ pub struct FormatInfo {
     pub is_folder: bool,
     /// Files say nowhere how long they are: one that was cut behind a line is a shorter one.
     pub open_ended: bool,
+    /// Whether a file has checksums of its content.
+    pub checksums: fn(&Container) -> bool,
     /// What it can hold.
     pub holds: Holds,
     /// Options that change how it is read or written.
@@ -112,6 +114,7 @@ impl FormatInfo {
             magic: b"",
             is_folder: false,
             open_ended: false,
+            checksums: |_| false,
             holds: Holds::NOTHING,
             options: &[],
             rules: &[],
@@ -124,6 +127,18 @@ impl FormatInfo {
             subword_vectors: SubwordVectors::Unit,
             no_metadata: |_| None,
         }
+    }
+
+    /// What checking a file of this format leaves out, or could not do. There is no container where
+    /// a broken rule made it unreadable.
+    pub(crate) fn unchecked(&self, container: Option<&Container>, quick: bool) -> Vec<Unchecked> {
+        let Some(container) = container else { return vec![Unchecked::Rest] };
+        let list = [
+            (quick, Unchecked::Data),
+            (!(self.checksums)(container), Unchecked::Checksums),
+            (self.open_ended, Unchecked::Length),
+        ];
+        list.into_iter().filter(|(holds, _)| *holds).map(|(_, what)| what).collect()
     }
 
     /// Whether it declares an option.

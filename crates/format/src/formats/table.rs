@@ -1,10 +1,10 @@
 //! The table of formats: finding one by name or by content, and opening files with it.
 
 use super::{BUILTIN, Format, Stop, Sureness};
-use crate::model::{Container, DamageCheck};
+use crate::model::{Container, DamageCheck, Note, NoteKind};
 use crate::source::{Input, mistaken};
 use crate::spec;
-use crate::wire::Findings;
+use crate::wire::{Findings, What};
 use crate::{Advice, Error, Listing, Options};
 use std::borrow::Cow;
 
@@ -124,7 +124,7 @@ impl Formats {
                     ),
                     false => ("not a file of any known format", Advice::See(Listing::Formats)),
                 });
-                Err(Error::unrecognised(&input.name, format!("this is {what}"), advice))
+                Err(Error::unrecognised(&input.path, format!("this is {what}"), advice))
             }
         }
     }
@@ -134,13 +134,20 @@ impl Formats {
     /// # Errors
     /// Where there is no such format, or reading fails for another reason than a broken rule.
     pub fn read(&self, input: &Input, options: &Options) -> Result<Reading, Error> {
+        let mut reading = self.parse(input, options)?;
+        reading.findings.locate(|name| input.path_of(name));
+        Ok(reading)
+    }
+
+    /// The same with findings that name the files beside the main one as the format calls them.
+    fn parse(&self, input: &Input, options: &Options) -> Result<Reading, Error> {
         let format = match options.get("from") {
             Some(id) => self.named(id, "from")?,
             None => self.detect(input)?,
         };
         let Some(read) = format.read else {
             let message =
-                format!("{}: {} can be written and not read", input.name, format.info.name);
+                format!("{}: {} can be written and not read", input.path, format.info.name);
             return Err(Error::unsupported(format.info.id, message, ""));
         };
         let mut findings = Findings::default();
@@ -153,6 +160,13 @@ impl Formats {
             Err(Stop::Failed(error)) => return Err(error),
         };
         if let Some(container) = &mut container {
+            let unknown = container.regions.of(What::Unknown);
+            let unknown: u64 = unknown.map(|span| span.end - span.start).sum();
+            if unknown > 0 {
+                let (bytes, are) = if unknown == 1 { ("byte", "is") } else { ("bytes", "are") };
+                let text = format!("{unknown} {bytes} that nothing refers to {are} left out");
+                container.notes.push(Note::new(NoteKind::LeftOut, text));
+            }
             // Whatever it travelled through, unknown words come out as where it was made.
             let made_by = container.origin.as_ref().map_or(container.format, |o| &o.format);
             if let (Some(made_by), Some(subwords)) = (self.find(made_by), &mut container.subwords) {
@@ -173,8 +187,8 @@ impl Formats {
                 container.damage = damage_check(format, &container, input);
                 Ok(container)
             }
-            (Some(finding), _) => Err(Error::malformed(&input.name, finding.clone())),
-            (None, None) => Err(Error::unrecognised(&input.name, "it can't be read", "")),
+            (Some(finding), _) => Err(Error::malformed(&finding.file, finding.clone())),
+            (None, None) => Err(Error::unrecognised(&input.path, "it can't be read", "")),
         }
     }
 
@@ -188,13 +202,15 @@ impl Formats {
         options: &Options,
         quick: bool,
     ) -> Result<(&'static Format, Findings), Error> {
-        let Reading { format, container, mut findings } = self.read(input, options)?;
+        let Reading { format, container, mut findings } = self.parse(input, options)?;
+        findings.unchecked = format.info.unchecked(container.as_ref(), quick);
         if let Some(container) = container.filter(|_| !quick) {
             (format.check)(&container, input, &mut findings)?;
             if let Some(rule) = format.info.model_rule {
-                spec::check(&container, rule, &mut findings)?;
+                spec::check(&container, rule, format.info.is_folder, &mut findings)?;
             }
         }
+        findings.locate(|name| input.path_of(name));
         Ok((format, findings))
     }
 
@@ -234,10 +250,11 @@ fn damage_check(
     if format.info.damage.is_empty() {
         return None;
     }
-    let (container, file) = (container.clone(), input.clone());
-    Some(DamageCheck::new(&input.name, move || {
+    let (container, input) = (container.clone(), input.clone());
+    Some(DamageCheck::new(move || {
         let mut findings = Findings::only(format.info.damage);
-        (format.check)(&container, &file, &mut findings)?;
+        (format.check)(&container, &input, &mut findings)?;
+        findings.locate(|name| input.path_of(name));
         Ok(findings.into_list().into_iter().next())
     }))
 }

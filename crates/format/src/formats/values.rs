@@ -55,8 +55,10 @@ pub(super) fn check_finite(
         }
         last = Some(tensor);
         let value = tensor.scalar(index)?.map_or(f64::NAN, |s| s.to_f64());
+        let file = tensor.view().map_or("", |view| container.file_of(view));
         findings.push(
             rule.at(place(container, tensor, index))
+                .in_file(file)
                 .field(format!("tensor {:?}", tensor.name))
                 .expected("finite numbers")
                 .found(format!("{value} at index {index}")),

@@ -1,7 +1,7 @@
 //! The container: everything a file holds, as views into its bytes.
 
 use super::{DamageCheck, Dialect, Note, Records, Subject, Subwords, Tensor, Value, Vocabulary};
-use crate::source::View;
+use crate::source::{Source, View};
 use crate::wire::Regions;
 use weighbridge_codec::DType;
 
@@ -42,6 +42,8 @@ pub struct Container {
     pub size: u64,
     /// It is more than one file.
     pub sharded: bool,
+    /// The files that tensors stand in, by name, where they are others than the one that was opened.
+    pub files: Vec<(String, Source)>,
     /// Values by key, in the order of the file.
     pub metadata: Vec<(String, Value)>,
     /// Sizes by name.
@@ -82,6 +84,7 @@ impl Default for Container {
             origin: None,
             size: 0,
             sharded: false,
+            files: Vec::new(),
             metadata: Vec::new(),
             sizevars: Vec::new(),
             tensors: Vec::new(),
@@ -141,6 +144,12 @@ impl Container {
             }
             None => self.set_text(key, text),
         }
+    }
+
+    /// The name of the file that bytes stand in; empty for the one that was opened.
+    pub fn file_of(&self, view: &View) -> &str {
+        let file = self.files.iter().find(|(_, source)| view.is_in(source));
+        file.map_or("", |(name, _)| name)
     }
 
     /// The dialect of `format`, if the content comes from there, directly or through a hub.

@@ -18,8 +18,6 @@ pub struct DamageCheck(Arc<Inner>);
 type Look = dyn Fn() -> Result<Option<Finding>, Error> + Send + Sync;
 
 struct Inner {
-    /// What the file is called in errors.
-    file: String,
     look: Box<Look>,
     found: OnceLock<Result<Option<Finding>, Error>>,
 }
@@ -27,11 +25,9 @@ struct Inner {
 impl DamageCheck {
     /// Nothing is looked at yet.
     pub(crate) fn new(
-        file: &str,
         look: impl Fn() -> Result<Option<Finding>, Error> + Send + Sync + 'static,
     ) -> DamageCheck {
-        let (file, look, found) = (file.to_owned(), Box::new(look), OnceLock::new());
-        DamageCheck(Arc::new(Inner { file, look, found }))
+        DamageCheck(Arc::new(Inner { look: Box::new(look), found: OnceLock::new() }))
     }
 
     /// Begins to look, on another thread where there are threads.
@@ -56,7 +52,7 @@ impl DamageCheck {
             Ok(Some(finding)) => {
                 let go_on = Advice::set("allow-damage", "goes on with the damaged data");
                 let hint = finding.hint.clone().and(go_on);
-                Err(Error::malformed(&self.0.file, finding.clone().hint(hint)))
+                Err(Error::malformed(&finding.file, finding.clone().hint(hint)))
             }
             Err(error) => Err(error.again()),
         }

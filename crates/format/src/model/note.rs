@@ -37,22 +37,35 @@ pub enum Subject {
     Records(u64),
 }
 
+impl Subject {
+    /// Whether it is none of something that is counted.
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Subject::Vocabulary(0) | Subject::Subwords(0) | Subject::Records(0))
+    }
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |count: &u64, one: &str, more: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {more}"),
+        };
         match self {
             Subject::Tensor(name) => write!(f, "tensor {name:?}"),
             Subject::Metadata(key) => write!(f, "metadata {key:?}"),
             Subject::MetadataText => f.write_str("the metadata text"),
             Subject::SizeVariable(name, value) => write!(f, "size variable {name} := {value}"),
-            Subject::Vocabulary(tokens) => write!(f, "vocabulary of {tokens} tokens"),
+            Subject::Vocabulary(tokens) => {
+                write!(f, "vocabulary of {}", of(tokens, "token", "tokens"))
+            }
             Subject::Token(id) => write!(f, "token {id}"),
             Subject::SpecialToken(name, id) => write!(f, "special token {name} = {id}"),
             Subject::SpecialTokens => f.write_str("the special tokens of the vocabulary"),
-            Subject::Subwords(rows) => write!(f, "subwords with {rows} rows"),
+            Subject::Subwords(rows) => write!(f, "subwords with {}", of(rows, "row", "rows")),
             Subject::RowLengths => f.write_str("the lengths of the rows"),
             Subject::Attachment(name) => write!(f, "attachment {name:?}"),
             Subject::File(name) => f.write_str(name),
-            Subject::Records(count) => write!(f, "{count} row records"),
+            Subject::Records(count) => f.write_str(&of(count, "row record", "row records")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Tensor;
 use crate::Error;
 use crate::source::View;
-use crate::wire::to_len;
+use crate::wire::{Rule, to_len};
 use std::sync::OnceLock;
 use weighbridge_codec::product::Codebook;
 
@@ -22,6 +22,8 @@ pub struct Product {
     pub projection: Option<View>,
     /// A factor for every row.
     pub norms: Option<View>,
+    /// The file that the codes are in, and the rule that each has a centroid.
+    pub(crate) checked: Option<(String, Rule)>,
     book: OnceLock<Option<Codebook>>,
 }
 
@@ -62,6 +64,7 @@ impl Product {
             values,
             projection,
             norms,
+            checked: None,
             book: OnceLock::new(),
         })
     }
@@ -125,6 +128,9 @@ impl Product {
         let (first, skipped) = (start / self.dim, to_len(start % self.dim));
         let rows = (skipped + out.len()).div_ceil(dim);
         let codes = tensor.row_bytes(first, rows as u64, raw)?;
+        if let Some(i) = self.first_beyond(codes) {
+            return Err(self.beyond(tensor, first * self.parts + i as u64, codes[i]));
+        }
         // Whole rows go to their place at once.
         if skipped == 0 && out.len() == rows * dim {
             book.decode(codes, out);
@@ -135,6 +141,27 @@ impl Product {
         self.scale(first, &mut values)?;
         out.copy_from_slice(&values[skipped..skipped + out.len()]);
         Ok(())
+    }
+
+    /// The first of some codes that has no centroid.
+    pub(crate) fn first_beyond(&self, codes: &[u8]) -> Option<usize> {
+        let last = u8::try_from(self.centroids - 1).ok()?;
+        // The largest of many is found faster than the first that is too large.
+        let largest = codes.iter().copied().max()?;
+        if largest <= last { None } else { codes.iter().position(|code| *code > last) }
+    }
+
+    /// There is no value for the code with this number.
+    fn beyond(&self, tensor: &Tensor, number: u64, code: u8) -> Error {
+        let field = format!("tensor {:?}, row {}", tensor.name, number / self.parts);
+        let expected = format!("a code below {}", self.centroids);
+        let Some((file, rule)) = &self.checked else {
+            let message = format!("{field}: {expected} is needed, and {code} was found");
+            return Error::unsupported("product quantization", message, "");
+        };
+        let at = tensor.view().map_or(0, |codes| codes.span().start) + number;
+        let finding = rule.at(at..at + 1).in_file(file).field(field).expected(expected);
+        Error::malformed(file, finding.found(code))
     }
 
     /// Multiplies rows with their norms.

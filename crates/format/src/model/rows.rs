@@ -104,7 +104,9 @@ impl Tensor {
         {
             let sizes = [product.dim, product.parts, product.centroids];
             let (values, projection) = (product.values.clone(), product.projection.clone());
-            if let Some(product) = Product::new(sizes, values, projection, norms(old)?) {
+            let checked = product.checked.clone();
+            if let Some(mut product) = Product::new(sizes, values, projection, norms(old)?) {
+                product.checked = checked;
                 tensor.encoding = Encoding::Product(Arc::new(product));
             }
         }

@@ -47,6 +47,9 @@ pub struct RowFigures {
     pub largest: f64,
     /// Rows that were not unit vectors before they were normalized.
     pub normalized: u64,
+    /// Rows that are not of length 1, though near enough to be stored as they are.
+    #[serde(default)]
+    pub uneven: u64,
     /// Rows whose stored length strict readers refuse.
     pub outside: u64,
 }
@@ -58,6 +61,7 @@ impl RowFigures {
         self.changed += other.changed;
         self.largest = self.largest.max(other.largest);
         self.normalized += other.normalized;
+        self.uneven += other.uneven;
         self.outside += other.outside;
     }
 }

@@ -166,9 +166,11 @@ impl Report {
         Report::default()
     }
 
-    /// Something does not arrive.
+    /// Something does not arrive. Losing none of something is no loss.
     pub fn lose(&mut self, subject: Subject, why: impl Into<Cow<'static, str>>) {
-        self.losses.push(Loss::dropped(subject, why));
+        if !subject.is_nothing() {
+            self.losses.push(Loss::dropped(subject, why));
+        }
     }
 
     /// The error of a format of one matrix or array that could take none of what there is: without

@@ -5,7 +5,6 @@ use super::{Access, RealFolder, folder};
 use super::{Folder, MemoryFolder, Source};
 #[cfg(feature = "fs")]
 use crate::Error;
-#[cfg(feature = "fs")]
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,6 +79,17 @@ impl Input {
             folder: Arc::new(MemoryFolder::new(Vec::new())),
             is_folder: false,
         }
+    }
+
+    /// The path of a file in the input's folder, as the input was given; of the input itself without
+    /// a name.
+    pub fn path_of(&self, name: &str) -> String {
+        if name.is_empty() {
+            return self.path.clone();
+        }
+        let path = Path::new(&self.path);
+        let path = if self.is_folder { path.join(name) } else { path.with_file_name(name) };
+        path.display().to_string()
     }
 
     /// The name's last extension, in lower case.

@@ -9,7 +9,7 @@ pub fn recognise(bytes: &[u8]) -> Option<(&'static str, Advice)> {
     let text = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).to_ascii_lowercase();
     let starts = |magic: &[u8]| head.starts_with(magic);
     let (what, advice) = if bytes.is_empty() {
-        ("an empty file", "the download or copy never started; fetch it again")
+        ("an empty file", "a download or copy may have failed; fetch it again")
     } else if text.starts_with("version https://git-lfs") {
         (
             "a Git LFS pointer, not the file itself",
@@ -43,7 +43,7 @@ pub fn recognise(bytes: &[u8]) -> Option<(&'static str, Advice)> {
     } else if bytes.len() >= 16 && head.iter().all(|&b| b == 0) {
         (
             "zeros from the start",
-            "the download was interrupted after the space was reserved; fetch it again",
+            "a download may have been interrupted after the space was reserved; fetch it again",
         )
     } else {
         return None;

@@ -40,6 +40,11 @@ impl View {
         self.span.clone()
     }
 
+    /// Whether the bytes are some of this source.
+    pub fn is_in(&self, source: &Source) -> bool {
+        Arc::ptr_eq(&self.source.0, &source.0)
+    }
+
     /// The very same bytes of the same file, not just equal ones.
     pub fn same_place(&self, other: &View) -> bool {
         Arc::ptr_eq(&self.source.0, &other.source.0) && self.span == other.span

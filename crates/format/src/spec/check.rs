@@ -1,10 +1,12 @@
 //! Holding a model against its description.
 
-use super::{Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, architectures};
+use super::{
+    Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, architectures, tokenizer,
+};
 use crate::Error;
 use crate::model::{Container, SPECIAL_TOKENS};
 use crate::rules;
-use crate::wire::{Findings, Rule, Span, What};
+use crate::wire::{Finding, Findings, Rule, Span, What};
 
 rules! {
     UNREADABLE "MODEL-01" Warning "a file that describes the model can't be understood";
@@ -44,12 +46,17 @@ const PUBLISHED: [(&str, TensorSizes); 1] = [(
 pub(crate) fn check(
     container: &Container,
     disagrees: Rule,
+    in_folder: bool,
     findings: &mut Findings,
 ) -> Result<(), Error> {
     let spec = ModelSpec::of(container)?;
-    let check = Check { container, spec: &spec, disagrees };
+    let check = Check { container, spec: &spec, disagrees, in_folder };
     if spec.architecture.is_some() {
         check.settings(findings);
+    }
+    // Whatever it is of: tokens with a purpose are those of a model.
+    let has_special = container.vocabulary.as_ref().is_some_and(|v| !v.special.is_empty());
+    if spec.architecture.is_some() || has_special {
         check.vocabulary(findings);
     }
     // A table of tokens is enough to hold numbers against; only what has layers too is a model. One
@@ -70,6 +77,8 @@ struct Check<'a> {
     container: &'a Container,
     spec: &'a ModelSpec,
     disagrees: Rule,
+    /// The files that describe the model are files of a folder, rather than parts of one file.
+    in_folder: bool,
 }
 
 impl Check<'_> {
@@ -80,11 +89,13 @@ impl Check<'_> {
                 continue;
             }
             let finding = SENSELESS.at(self.span_of(&wrong.field)).field(&wrong.field);
+            let finding = self.in_file_of(finding, &wrong.field);
             findings.push(finding.expected(&wrong.expected).found(&wrong.found));
         }
         for wrong in &self.spec.unreadable {
             if !findings.list().iter().any(|f| f.field.contains(&wrong.field)) {
                 let finding = UNREADABLE.at(0..0).field(&wrong.field);
+                let finding = self.in_file_of(finding, &wrong.field);
                 findings.push(finding.expected(&wrong.expected).found(&wrong.found));
             }
         }
@@ -120,7 +131,7 @@ impl Check<'_> {
             && tokens != rows
             && !(tokens < rows && is_padded(rows, tokens))
         {
-            let finding = self.disagrees.at(0..0).field("vocabulary");
+            let finding = self.about_vocabulary(self.disagrees).field("vocabulary");
             findings.push(finding.expected(format!("{rows} tokens, a row each")).found(tokens));
         }
     }
@@ -158,14 +169,15 @@ impl Check<'_> {
                 continue;
             };
             let span = found.view().map_or(0..0, |view| view.span());
+            let file = found.view().map_or("", |view| self.container.file_of(view));
             if found.shape != tensor.shape {
-                let finding = SHAPE.at(span.clone()).field(field());
+                let finding = SHAPE.at(span.clone()).in_file(file).field(field());
                 let (expected, shape) = (&tensor.shape, &found.shape);
                 findings
                     .push(finding.expected(format!("{expected:?}")).found(format!("{shape:?}")));
             }
             if !found.encoding.is_real() {
-                let finding = NOT_REAL.at(span).field(field());
+                let finding = NOT_REAL.at(span).in_file(file).field(field());
                 findings.push(finding.expected("real numbers").found(found.encoding.name()));
             }
         }
@@ -178,20 +190,30 @@ impl Check<'_> {
             let Some(place) = usual.and_then(|text| vocabulary.find(text)) else { continue };
             if place as u64 != u64::from(*id) {
                 let token = vocabulary.token(*id as usize).unwrap_or_default().into_owned();
-                let finding = SPECIAL.at(vocabulary.span()).field(format!("special token {name}"));
+                let finding = self.about_vocabulary(SPECIAL).field(format!("special token {name}"));
                 let expected = format!("{place}, which is {:?}", usual.unwrap_or_default());
                 findings
                     .push(finding.expected(expected).found(format!("{id}, which is {token:?}")));
             }
         }
+        let around = self.spec.tokenizer.as_ref().map_or(&[][..], |facts| &facts.around);
+        for (text, id) in around {
+            let Some(place) = vocabulary.find(text).filter(|p| *p as u64 != u64::from(*id)) else {
+                continue;
+            };
+            let token = vocabulary.token(*id as usize).unwrap_or_default().into_owned();
+            let field = format!("{} post_processor {text:?}", tokenizer::TOKENIZER);
+            let finding = self.in_file_of(SPECIAL.at(0..0), &field).field(&field);
+            findings.push(finding.expected(place).found(format!("{id}, which is {token:?}")));
+        }
         if let Some((again, first)) = vocabulary.duplicate() {
             let token = vocabulary.token(again).unwrap_or_default().into_owned();
-            let finding = TWICE.at(vocabulary.span()).field(format!("token {token:?}"));
+            let finding = self.about_vocabulary(TWICE).field(format!("token {token:?}"));
             findings.push(finding.found(format!("number {first}, and again number {again}")));
         }
     }
 
-    fn about(&self, rule: Rule, said_by: &SaidBy) -> crate::Finding {
+    fn about(&self, rule: Rule, said_by: &SaidBy) -> Finding {
         let field = match said_by {
             SaidBy::File(place) => match place.split_once(' ') {
                 Some((file, key)) => format!("{file} {key:?}"),
@@ -205,15 +227,33 @@ impl Check<'_> {
             SaidBy::Metadata(key) => key.as_str(),
             _ => "",
         };
-        rule.at(self.span_of(key)).field(field)
+        let finding = rule.at(self.span_of(key)).field(field);
+        match said_by {
+            SaidBy::File(place) => self.in_file_of(finding, place),
+            _ => finding,
+        }
+    }
+
+    /// With the file that a place such as `config.json hidden_size` is in.
+    fn in_file_of(&self, finding: Finding, place: &str) -> Finding {
+        let name = place.split(' ').next().unwrap_or_default();
+        let is_file = || self.container.attachments.iter().any(|a| a.name == name);
+        if self.in_folder && is_file() { finding.in_file(name) } else { finding }
+    }
+
+    /// About the tokens, where they stand.
+    fn about_vocabulary(&self, rule: Rule) -> Finding {
+        let place = self.container.regions.of(What::Vocabulary).next();
+        let finding = rule.at(place.unwrap_or(0..0));
+        let is_listed = self.container.attachments.iter().any(|a| a.name == "vocab.txt");
+        let file = if is_listed { "vocab.txt" } else { tokenizer::TOKENIZER };
+        self.in_file_of(finding, file)
     }
 
     /// Where an entry of the metadata stands.
     fn span_of(&self, key: &str) -> Span {
         let key = key.strip_prefix("metadata ").unwrap_or(key);
-        let place = self.container.metadata.iter().position(|(k, _)| k == key);
-        let entry = place.and_then(|i| self.container.regions.of(What::Metadata(i)).next());
-        entry.unwrap_or(0..0)
+        self.container.regions.entry(key).unwrap_or(0..0)
     }
 }
 

@@ -146,6 +146,9 @@ pub struct TokenizerFacts {
     pub split_chinese: Option<Fact<bool>>,
     /// How many tokens its vocabulary has.
     pub tokens: Option<u64>,
+    /// The tokens that are put around a text, with the numbers that the post-processor has for them.
+    #[serde(skip)]
+    pub around: Vec<(String, u32)>,
     /// Special tokens by name.
     #[serde(serialize_with = "as_map")]
     pub special: Vec<(String, u32)>,

@@ -334,6 +334,10 @@ fn read_pipeline(
     facts.normalizer = name(file.normalizer_kind(), "normalizer");
     facts.pre_tokenizer = name(file.pre_tokenizer_kind(), "pre_tokenizer");
     facts.post_processor = name(file.post_processor_kind(), "post_processor");
+    facts.around = match file.post_processor() {
+        Ok(processor) => processor.tokens(),
+        Err(_) => Vec::new(),
+    };
     match file.normalizer() {
         Ok(Normalizer::Bert(bert)) => {
             let flag = |value, key| Some(Fact { value, said_by: by(&format!("normalizer {key}")) });

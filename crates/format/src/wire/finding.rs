@@ -31,6 +31,7 @@ impl Rule {
         Finding {
             rule: self.id,
             severity: self.severity,
+            file: String::new(),
             start: span.start,
             end: span.end,
             field: String::new(),
@@ -39,6 +40,25 @@ impl Rule {
             found: String::new(),
             hint: Advice::None,
         }
+    }
+
+    /// Says that a file, which ends at `end`, has more bytes behind it.
+    pub fn appended(&self, end: u64, size: u64) -> Finding {
+        let message = match size.saturating_sub(end) {
+            1 => "1 byte is appended behind the end of the file".to_owned(),
+            more => format!("{more} bytes are appended behind the end of the file"),
+        };
+        let finding = self.at(end..size).message(message);
+        let finding = finding.expected(format!("a file of {end} bytes"));
+        finding.found(format!("{size} bytes")).hint("cut it off at the expected size")
+    }
+
+    /// Says that a file is of a later minor version than those that are known, at this place.
+    pub fn newer(&self, span: Span, (major, minor): (u32, u32), known: u32) -> Finding {
+        let message = format!("version {major}.{minor} is newer than {major}.{known}");
+        let finding = self.at(span).message(message).expected(format!("{major}.{known} or older"));
+        let hint = "what is new in it is not known here, and is not checked";
+        finding.found(format!("{major}.{minor}")).hint(hint)
     }
 }
 
@@ -50,6 +70,9 @@ pub struct Finding {
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
+    /// The file: while a format reads, the name of a file beside the main one, or nothing; whoever
+    /// opened the input gets its path, as the input was given.
+    pub file: String,
     /// The first byte that it is about.
     pub start: u64,
     /// The byte behind the last.
@@ -70,6 +93,18 @@ impl Finding {
     /// What is said of a file that could not be looked at: no rule of a format is broken.
     pub fn unreadable(rule: &'static str, message: impl Into<String>) -> Finding {
         Rule { id: rule, severity: Severity::Error, title: "" }.at(0..0).message(message)
+    }
+
+    /// About a file beside the main one, by its name in the folder.
+    #[must_use]
+    pub fn in_file(mut self, name: impl Into<String>) -> Self {
+        self.file = name.into();
+        self
+    }
+
+    /// Whether it is about some bytes, rather than about something that is not there.
+    pub fn has_place(&self) -> bool {
+        self.end > 0
     }
 
     /// About a field, tensor or file.
@@ -123,9 +158,37 @@ pub struct Findings {
     list: Vec<Finding>,
     /// Findings beyond the limit, counted only.
     pub suppressed: u64,
+    /// What could not be checked.
+    pub unchecked: Vec<Unchecked>,
     errors: bool,
     /// All that is asked for, if that is not everything.
     only: Option<&'static [Rule]>,
+}
+
+/// Something that was not checked, or can't be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Unchecked {
+    /// The structure alone was asked for.
+    Data,
+    /// Reading ended at an error.
+    Rest,
+    /// The file has no checksums.
+    Checksums,
+    /// The file says nowhere how long it is.
+    Length,
+}
+
+impl std::fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Unchecked::Data => "structure only",
+            Unchecked::Rest => "nothing behind the error was checked",
+            Unchecked::Checksums => "no checksums in this file",
+            Unchecked::Length => "nothing in this file says how long it is",
+        })
+    }
 }
 
 impl Findings {
@@ -155,6 +218,22 @@ impl Findings {
             self.list.push(finding);
         } else {
             self.suppressed += 1;
+        }
+    }
+
+    /// Adds those about a file beside the main one.
+    pub fn append(&mut self, others: Findings, file: &str) {
+        self.suppressed += others.suppressed;
+        self.errors |= others.errors;
+        for finding in others.list {
+            self.push(finding.in_file(file));
+        }
+    }
+
+    /// Says which file each is about, as whoever opened it calls it.
+    pub(crate) fn locate(&mut self, path_of: impl Fn(&str) -> String) {
+        for finding in &mut self.list {
+            finding.file = path_of(&finding.file);
         }
     }
 

@@ -10,8 +10,8 @@ mod stop;
 pub use bytes::{align_up, fnv1a32, numel, put_u16, put_u32, put_u64, to_len};
 pub use cursor::Cursor;
 pub(crate) use entries::entries;
-pub use finding::{Finding, Findings, Rule, Severity};
-pub use regions::{Region, Regions, What};
+pub use finding::{Finding, Findings, Rule, Severity, Unchecked};
+pub use regions::{APPENDED, Region, Regions, What};
 pub use stop::Stop;
 
 /// Bytes `start..end` of a file.

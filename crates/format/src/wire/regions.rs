@@ -21,6 +21,9 @@ pub enum What {
     Unknown,
 }
 
+/// Bytes behind the end of a file, which something added to it.
+pub const APPENDED: What = What::Structure("appended bytes");
+
 /// Some bytes of a file with what they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -34,6 +37,7 @@ pub struct Region {
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     list: Vec<Region>,
+    entries: Vec<(String, Span)>,
 }
 
 impl Regions {
@@ -42,6 +46,16 @@ impl Regions {
         if span.start < span.end {
             self.list.push(Region { span, what });
         }
+    }
+
+    /// Says where the value of a metadata key stands.
+    pub fn add_entry(&mut self, key: impl Into<String>, span: Span) {
+        self.entries.push((key.into(), span));
+    }
+
+    /// Where the value of a metadata key stands, if the format has said it.
+    pub fn entry(&self, key: &str) -> Option<Span> {
+        self.entries.iter().find(|(k, _)| k == key).map(|(_, span)| span.clone())
     }
 
     /// All regions.
@@ -90,6 +104,11 @@ impl Regions {
                 region.what = new(old);
             }
         }
+    }
+
+    /// Where a file of so many bytes ends, without what was appended to it.
+    pub fn end(&self, size: u64) -> u64 {
+        self.of(APPENDED).next().map_or(size, |span| span.start)
     }
 
     /// Where something is.

@@ -13,6 +13,15 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The same about a file beside the main one, by its name in the folder.
+    #[must_use]
+    pub fn in_file(self, name: &str) -> Stop {
+        match self {
+            Stop::Broken(finding) => Stop::from(finding.in_file(name)),
+            failed => failed,
+        }
+    }
+
     /// Nothing where a rule is broken; other failures stay.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The raw records of the indexed layout.
 
 use super::rules::CUT_SHORT;
+use crate::Error;
 use crate::source::Source;
 use crate::wire::{Cursor, Stop, put_u16, put_u32, put_u64};
 use weighbridge_codec::DType;
@@ -73,6 +74,18 @@ impl Header {
         })
     }
 
+    /// Where the file ends: where the header says, if there is a footer. Something may have been
+    /// appended to it.
+    pub(super) fn end(&self, file: &Source) -> Result<u64, Error> {
+        let size = file.len();
+        if !(HEADER + FOOTER..size).contains(&self.total_size) {
+            return Ok(size);
+        }
+        let footer = Stop::unless_broken(Footer::parse(file, self.total_size))?;
+        let is_there = footer.is_some_and(|footer| footer.magic == MAGIC_END);
+        Ok(if is_there { self.total_size } else { size })
+    }
+
     /// The 64 bytes, with the checksum computed where the flags ask for it.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
@@ -108,10 +121,10 @@ pub(super) struct Footer {
 }
 
 impl Footer {
-    /// The last 16 bytes of the file.
-    pub(super) fn parse(file: &Source) -> Result<Footer, Stop> {
-        let start = file.len().saturating_sub(FOOTER);
-        let mut c = Cursor::new(file, start..file.len(), CUT_SHORT);
+    /// The last 16 bytes of a file that ends at `end`.
+    pub(super) fn parse(file: &Source, end: u64) -> Result<Footer, Stop> {
+        let start = end.saturating_sub(FOOTER);
+        let mut c = Cursor::new(file, start..end, CUT_SHORT);
         let (data_checksum, file_checksum) =
             (c.u32("footer.data_checksum")?, c.u32("footer.file_checksum")?);
         let mut magic = [0; 4];

@@ -13,6 +13,7 @@ mod write;
 
 use super::{Format, FormatInfo};
 use crate::OptionSpec;
+use crate::model::Container;
 use crate::plan::{Holds, Keeps};
 
 const INFO: FormatInfo = FormatInfo {
@@ -44,10 +45,17 @@ const INFO: FormatInfo = FormatInfo {
     ],
     rules: rules::RULES,
     damage: &[rules::DATA_CRC, rules::FILE_CRC],
+    checksums: has_checksums,
     model_rule: Some(rules::DISAGREES),
     no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
     ..FormatInfo::new("embd", "EMBD .weights")
 };
+
+/// The stream layout has none, and the indexed one where a flag says so.
+fn has_checksums(container: &Container) -> bool {
+    let flags = container.dialect.get("flags").and_then(|flags| flags.as_u64()).unwrap_or(0);
+    container.layout == "indexed" && flags & u64::from(layout::CHECKSUMS) != 0
+}
 
 pub(super) static FORMAT: Format = Format {
     read: Some(|input, _, findings| read::read(input, findings)),

@@ -3,12 +3,12 @@
 use super::super::Stop;
 use super::layout::{self, Descriptor, Footer, Header};
 use super::rules::*;
-use super::sections::{read_metadata, read_vocabulary, section};
+use super::sections::{Bounded, read_metadata, read_vocabulary};
 use super::stream;
 use crate::Input;
 use crate::model::{Container, Encoding, Tensor};
 use crate::source::Source;
-use crate::wire::{Cursor, Findings, Regions, What, fnv1a32, numel};
+use crate::wire::{APPENDED, Cursor, Findings, Regions, What, fnv1a32, numel};
 use std::collections::HashSet;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
@@ -40,7 +40,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
 /// The size, the end magic or the header checksum say that the layout is the indexed one.
 fn has_marks_of_indexed(source: &Source) -> Result<bool, Stop> {
     let Some(header) = Stop::unless_broken(Header::parse(source))? else { return Ok(false) };
-    let footer = Stop::unless_broken(Footer::parse(source))?;
+    let end = header.end(source)?;
+    let footer = Stop::unless_broken(Footer::parse(source, end))?;
     Ok(header.total_size == source.len()
         || footer.is_some_and(|f| f.magic == layout::MAGIC_END)
         || checksum_holds(source, &header)?)
@@ -68,12 +69,16 @@ fn looks_indexed(source: &Source) -> Result<bool, Stop> {
 
 fn read_indexed(source: &Source, findings: &mut Findings) -> Result<Container, Stop> {
     let header = Header::parse(source)?;
-    let footer = Footer::parse(source)?;
-    check_header(source, &header, &footer, findings)?;
-    let mut regions = Regions::default();
     let size = source.len();
+    let end = header.end(source)?;
+    let footer = Footer::parse(source, end)?;
+    check_header(source, &header, end, &footer, findings)?;
+    let mut regions = Regions::default();
     regions.add(0..layout::HEADER, What::Structure("header"));
-    regions.add(size - layout::FOOTER..size, What::Structure("footer"));
+    regions.add(end - layout::FOOTER..end, What::Structure("footer"));
+    regions.add(end..size, APPENDED);
+    // Sections lie in front of the footer.
+    let source = &Bounded { source, end: end - layout::FOOTER };
     let metadata = read_metadata(source, &header, &mut regions)?;
     let (vocabulary, special_last) = read_vocabulary(source, &header, &mut regions, findings)?;
     let tensors = read_tensors(source, &header, &mut regions, findings)?;
@@ -114,17 +119,19 @@ fn read_indexed(source: &Source, findings: &mut Findings) -> Result<Container, S
 fn check_header(
     source: &Source,
     h: &Header,
+    file_end: u64,
     f: &Footer,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
     let size = source.len();
-    let end = size - layout::FOOTER;
+    let end = file_end - layout::FOOTER;
     let hex = |v: u32| format!("{v:#010x}");
     if h.major != 1 {
         return Err(MAJOR.at(4..6).field("header.version_major").expected(1).found(h.major).into());
     }
     if h.minor != 0 {
-        findings.push(MINOR.at(6..8).field("header.version_minor").expected(0).found(h.minor));
+        let version = (h.major.into(), h.minor.into());
+        findings.push(MINOR.newer(6..8, version, 0).field("header.version_minor"));
     }
     // The checksum first: when it is wrong, the other fields are hearsay.
     if h.flags & layout::CHECKSUMS != 0 && !checksum_holds(source, h)? {
@@ -148,12 +155,14 @@ fn check_header(
         }
         .into());
     }
-    if h.total_size != size {
+    if file_end < size {
+        findings.push(SIZE.appended(file_end, size).field("header.total_file_size"));
+    } else if h.total_size != size {
         let (expected, found) = (format!("{} bytes", h.total_size), format!("{size} bytes"));
         let hint = if h.total_size > size {
             "the file is cut short"
         } else {
-            "something was appended to the file"
+            "something was appended to the file, or the header is damaged"
         };
         findings.push(
             SIZE.at(48..56)
@@ -192,20 +201,20 @@ fn check_header(
 }
 
 fn read_tensors(
-    source: &Source,
+    bounded: &Bounded,
     h: &Header,
     regions: &mut Regions,
     findings: &mut Findings,
 ) -> Result<Vec<Tensor>, Stop> {
     let (offset, count) = (u64::from(h.index_offset), u64::from(h.index_count));
-    let index = section(source, offset, count * layout::DESCRIPTOR, "tensor index")?;
-    let data = section(source, h.data_offset.into(), h.data_size, "tensor data")?;
+    let index = bounded.section(offset, count * layout::DESCRIPTOR, "tensor index")?;
+    let data = bounded.section(h.data_offset.into(), h.data_size, "tensor data")?;
     regions.add(index.clone(), What::Structure("tensor index"));
-    let end = source.len() - layout::FOOTER;
+    let Bounded { source, end } = *bounded;
     let mut c = Cursor::new(source, index.clone(), CUT_SHORT);
     let mut names = Cursor::new(source, index.end..end, NAME);
     let mut tensors = Vec::new();
-    let mut relative_only = None;
+    let (mut relative_only, mut misaligned) = (None, false);
     for _ in 0..count {
         let at = c.position();
         let d = Descriptor::parse(&mut c)?;
@@ -256,6 +265,7 @@ fn read_tensors(
             if d.data_offset.is_multiple_of(layout::ALIGNMENT) {
                 relative_only.get_or_insert(range.clone());
             } else {
+                misaligned = true;
                 let found = format!("{:#x}", range.start);
                 let finding = ALIGNMENT.at(at + 24..at + 32).field(field());
                 findings.push(finding.expected("a multiple of 64").found(found));
@@ -274,7 +284,10 @@ fn read_tensors(
     }
     if let Some(range) = relative_only {
         findings.push(ALIGNMENT_RELATIVE.at(range).field("tensor data"));
-    } else if h.flags & layout::ALIGNED != 0 && !data.start.is_multiple_of(layout::ALIGNMENT) {
+    } else if h.flags & layout::ALIGNED != 0
+        && !data.start.is_multiple_of(layout::ALIGNMENT)
+        && !misaligned
+    {
         let finding = ALIGNMENT.at(36..40).field("header.tensor_data_offset");
         findings.push(finding.expected("a multiple of 64").found(format!("{:#x}", data.start)));
     }

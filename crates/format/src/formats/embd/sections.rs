@@ -8,34 +8,42 @@ use crate::source::Source;
 use crate::wire::{Cursor, Finding, Findings, Regions, Rule, Span, What};
 use std::collections::HashSet;
 
-/// A section as the header gives it, which must lie between header and footer.
-pub(super) fn section(source: &Source, offset: u64, size: u64, name: &str) -> Result<Span, Stop> {
-    let end = source.len() - layout::FOOTER;
-    let span = offset..offset.saturating_add(size);
-    if offset < layout::HEADER || span.end > end {
-        return Err(Stop::from(
-            SECTION
-                .at(span.clone())
-                .field(name)
-                .expected(format!("within {:#x}..{end:#x}", layout::HEADER))
-                .found(format!("{:#x}..{:#x}", span.start, span.end))
-                .hint("the file may be cut short"),
-        ));
+/// A file, and where its sections end: at the footer.
+pub(super) struct Bounded<'a> {
+    pub source: &'a Source,
+    pub end: u64,
+}
+
+impl Bounded<'_> {
+    /// A section as the header gives it, which must lie between header and footer.
+    pub(super) fn section(&self, offset: u64, size: u64, name: &str) -> Result<Span, Stop> {
+        let end = self.end;
+        let span = offset..offset.saturating_add(size);
+        if offset < layout::HEADER || span.end > end {
+            return Err(Stop::from(
+                SECTION
+                    .at(span.clone())
+                    .field(name)
+                    .expected(format!("within {:#x}..{end:#x}", layout::HEADER))
+                    .found(format!("{:#x}..{:#x}", span.start, span.end))
+                    .hint("the file may be cut short"),
+            ));
+        }
+        Ok(span)
     }
-    Ok(span)
 }
 
 pub(super) fn read_metadata(
-    source: &Source,
+    bounded: &Bounded,
     h: &Header,
     regions: &mut Regions,
 ) -> Result<Vec<(String, Value)>, Stop> {
     if h.metadata_size == 0 {
         return Ok(Vec::new());
     }
-    let span = section(source, h.metadata_offset.into(), h.metadata_size.into(), "metadata")?;
+    let span = bounded.section(h.metadata_offset.into(), h.metadata_size.into(), "metadata")?;
     regions.add(span.start..span.end.min(span.start + 8), What::Structure("metadata"));
-    let mut c = Cursor::new(source, span.clone(), METADATA);
+    let mut c = Cursor::new(bounded.source, span.clone(), METADATA);
     let count = c.u32("metadata.entry_count")?;
     let total = c.u32("metadata.total_size")?;
     let mut entries = Vec::new();
@@ -52,6 +60,7 @@ pub(super) fn read_metadata(
                 .into());
         }
         regions.add(start..c.position(), What::Metadata(entries.len()));
+        regions.add_entry(key.clone(), start..c.position());
         entries.push((key, Value::Text(value)));
     }
     let used = c.position() - span.start - 8;
@@ -69,7 +78,7 @@ pub(super) fn read_metadata(
 
 /// The vocabulary, and whether the special tokens come behind it.
 pub(super) fn read_vocabulary(
-    source: &Source,
+    bounded: &Bounded,
     h: &Header,
     regions: &mut Regions,
     findings: &mut Findings,
@@ -84,7 +93,13 @@ pub(super) fn read_vocabulary(
         }
         return Ok((None, false));
     }
-    let span = section(source, h.vocab_offset.into(), h.vocab_size.into(), "vocabulary")?;
+    if h.vocab_offset == 0 && h.vocab_size == 0 {
+        let finding = FLAG_WITHOUT_VOCAB.at(8..12).field("header.flags");
+        findings.push(finding.expected("bit 0 off").found(format!("{:#010x}", h.flags)));
+        return Ok((None, false));
+    }
+    let source = bounded.source;
+    let span = bounded.section(h.vocab_offset.into(), h.vocab_size.into(), "vocabulary")?;
     let mut c = Cursor::new(source, span.clone(), VOCAB);
     let count = c.u32("vocabulary.token_count")?;
     let total = u64::from(c.u32("vocabulary.total_size")?);

@@ -55,10 +55,7 @@ pub(super) fn read(source: &Source) -> Result<Container, Stop> {
             .map_err(|bad| bad_token(bad, start, STREAM))?;
     let end = start + used as u64;
     if end != size {
-        let finding = STREAM.at(end..size).message("bytes follow the vocabulary");
-        return Err(Stop::from(
-            finding.expected(format!("a file of {end} bytes")).found(format!("{size} bytes")),
-        ));
+        return Err(Stop::from(STREAM.appended(end, size)));
     }
     vocabulary.find_special();
     regions.add(0..12, What::Structure("header"));

@@ -1,6 +1,7 @@
 //! Container to planned bytes, in both layouts.
 
-use super::super::FormatInfo;
+use super::super::clock::is_iso8601;
+use super::super::{FormatInfo, created_at};
 use super::layout::{self, Descriptor, Header};
 use super::metadata::{REQUIRED, derived};
 use crate::model::{
@@ -150,9 +151,15 @@ fn adapt(
         }
         true
     });
-    let created_at = super::super::created_at(options)?;
+    let created_at = created_at(options)?;
     if let Some(time) = created_at.as_ref().filter(|_| options.get("created-at").is_some()) {
         c.set_text("created_at", time);
+    }
+    if let Some(text) = c.text("created_at").filter(|text| !is_iso8601(text)) {
+        let text = format!("created_at {text:?} is not a date of ISO 8601");
+        let note = Note::new(NoteKind::Strict, text).about(Subject::Metadata("created_at".into()));
+        let advice = Advice::set_to("created-at", "2025-01-16T12:00:00Z", "gives one");
+        report.warnings.push(note.advice(advice));
     }
     if c.layout == "indexed"
         && c.format == "embd"

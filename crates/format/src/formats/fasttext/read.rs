@@ -60,8 +60,7 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
         (size..size, [0, dim])
     };
     if c.position() != size {
-        let finding = TRAILING.at(c.position()..size);
-        return Err(finding.found(format!("{} bytes", size - c.position())).into());
+        return Err(TRAILING.appended(c.position(), size).into());
     }
 
     let f32s = |name: &str, shape: [u64; 2], span: &Span| {

@@ -5,9 +5,10 @@ use super::layout::{Chunk, MAGIC as MAGIC_BYTES, is_draft};
 use super::rules::*;
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
-use crate::model::{Container, Dialect, Tensor, Value};
+use crate::model::{Container, Dialect, Encoding, Tensor, Value};
 use crate::wire::{Cursor, Findings, Regions, Span, What};
 use crate::{Input, Source};
+use std::sync::Arc;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
     let source = &input.source;
@@ -28,7 +29,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let numbers: Vec<u32> = words.iter().map(|w| u32::from_le_bytes(*w)).collect();
     let draft = is_draft(&numbers);
     let chunks = kinds(&numbers, draft)?;
-    let mut parts = Parts { draft, source, ..Parts::new(source) };
+    let mut parts = Parts { draft, ..Parts::new(input) };
     parts.regions.add(0..c.position(), HEADER);
     for (i, (&number, chunk)) in numbers.iter().zip(chunks).enumerate() {
         let at = c.position();
@@ -40,16 +41,24 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
                 .found(found)
                 .into());
         }
-        let length = c.u64("chunk length")?;
-        let start = c.position();
-        c.skip(length, chunk.name())?;
-        parts.regions.add(at..start, What::Structure("chunk header"));
-        let end = parts.chunk(chunk, start..start + length, findings)?;
-        c.skip(end - (start + length), chunk.name())?;
+        parts.chunk_behind(at, chunk, &mut c, findings)?;
+    }
+    if parts.has_unlisted_norms(&c)? {
+        let at = c.position();
+        let chunk = Chunk::Norms;
+        findings.push(
+            UNLISTED
+                .at(at..at + 4)
+                .field(chunk.name())
+                .expected(format!("{} in the list of chunks", chunk.number(draft)))
+                .found("none")
+                .hint("the crate finalfusion wrote such files before 0.11; converting lists it"),
+        );
+        c.u32("chunk identifier")?;
+        parts.chunk_behind(at, chunk, &mut c, findings)?;
     }
     if c.position() != size {
-        let finding = TRAILING.at(c.position()..size);
-        return Err(finding.found(format!("{} bytes", size - c.position())).into());
+        return Err(TRAILING.appended(c.position(), size).into());
     }
     parts.finish()
 }
@@ -89,6 +98,7 @@ fn kinds(numbers: &[u32], draft: bool) -> Result<Vec<Chunk>, Stop> {
 /// What was read so far.
 struct Parts<'a> {
     draft: bool,
+    path: &'a str,
     source: &'a Source,
     toml: Option<String>,
     metadata: Vec<(String, Value)>,
@@ -99,10 +109,11 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn new(source: &'a Source) -> Parts<'a> {
+    fn new(input: &'a Input) -> Parts<'a> {
         Parts {
             draft: false,
-            source,
+            path: &input.path,
+            source: &input.source,
             toml: None,
             metadata: Vec::new(),
             words: None,
@@ -110,6 +121,34 @@ impl<'a> Parts<'a> {
             names: Vec::new(),
             regions: Regions::default(),
         }
+    }
+
+    /// Whether norms follow that the list of chunks leaves out: their number, and a length that
+    /// reaches the end of the file.
+    fn has_unlisted_norms(&self, c: &Cursor) -> Result<bool, Stop> {
+        let norms = Chunk::Norms;
+        if self.draft || self.names.contains(&norms.name()) || c.remaining() < 12 {
+            return Ok(false);
+        }
+        let mut c = c.clone();
+        Ok(c.u32("chunk identifier")? == norms.number(self.draft)
+            && c.u64("chunk length")? == c.remaining())
+    }
+
+    /// Reads the chunk whose identifier stands at `at` and was taken.
+    fn chunk_behind(
+        &mut self,
+        at: u64,
+        chunk: Chunk,
+        c: &mut Cursor,
+        findings: &mut Findings,
+    ) -> Result<(), Stop> {
+        let length = c.u64("chunk length")?;
+        let start = c.position();
+        c.skip(length, chunk.name())?;
+        self.regions.add(at..start, What::Structure("chunk header"));
+        let end = self.chunk(chunk, start..start + length, findings)?;
+        c.skip(end - (start + length), chunk.name())
     }
 
     /// Reads a chunk and says where it ends.
@@ -138,7 +177,13 @@ impl<'a> Parts<'a> {
             }
             place => {
                 let index = self.tensors.len();
-                let tensor = storage::read(chunk, draft, &mut c, source, index, &mut self.regions)?;
+                let mut tensor =
+                    storage::read(chunk, draft, &mut c, source, index, &mut self.regions)?;
+                if let Encoding::Product(product) = &mut tensor.encoding
+                    && let Some(product) = Arc::get_mut(product)
+                {
+                    product.checked = Some((self.path.to_owned(), CODE));
+                }
                 self.check_rows(place, &tensor, &span)?;
                 self.tensors.push(tensor);
             }

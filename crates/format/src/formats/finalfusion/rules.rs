@@ -31,6 +31,7 @@ rules! {
     NOT_UNIT "FIFU-23" Warning "there are norms, but a row is not of unit length";
     NEGATIVE "FIFU-24" Warning "a norm is negative";
     INDEX_LENGTH "FIFU-25" Warning "the length of an explicit vocabulary leaves out the indices";
+    UNLISTED "FIFU-26" Warning "there are norms that the list of chunks leaves out";
 }
 
 /// Rows that are looked at together.
@@ -51,7 +52,7 @@ pub(super) fn check(
         if findings.wants(NOT_FINITE) {
             check_parts(matrix, findings)?;
         }
-        let beyond = |block: &[u8]| block.iter().position(|&c| u64::from(c) >= product.centroids);
+        let beyond = |block: &[u8]| product.first_beyond(block);
         if let Some(codes) = matrix.view()
             && let Some((i, code)) = codes.find(beyond)?
         {

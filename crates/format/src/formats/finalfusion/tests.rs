@@ -189,3 +189,29 @@ fn unusual_files_are_written_again() {
         assert!(to_memory(&plan).unwrap()[0].1 == bytes);
     }
 }
+
+/// A code without a centroid has no value: whoever asks for one is told, and other rows are not lost.
+#[test]
+fn codes_without_a_centroid_have_no_values() {
+    // Three centroids of two values, and a code for each of two rows.
+    let fields = Data::default().u32(0).u32(0).u32(1).u32(2).u32(3).u64(2).u32(1).u32(10);
+    let mut bytes = file(vec![(1, words()), (4, fields.zeros(2 * 3 * 4 + 2))]);
+    let last = bytes.len() - 1;
+    bytes[last] = 3;
+    let container =
+        open(&Input::from_bytes("far/x.fifu", bytes.clone()), &Options::default()).unwrap();
+    let matrix = &container.tensors[0];
+    assert_eq!(matrix.values_f32(0, 2).unwrap(), [0.0; 2]);
+    let error = matrix.values_f32(2, 2).unwrap_err();
+    let crate::Error::Malformed { file, finding } = &error else { panic!("{error}") };
+    assert_eq!(
+        (finding.rule, finding.start, file.as_str()),
+        ("FIFU-21", last as u64, "far/x.fifu")
+    );
+    assert!(finding.field.ends_with("row 1"), "{error}");
+    // What keeps the codes needs no values, and what holds values can't be written.
+    let again = find("finalfusion").unwrap().plan(&container, &Options::default()).unwrap();
+    assert_eq!(to_memory(&again).unwrap().remove(0).1, bytes);
+    let plan = find("text").unwrap().plan(&container, &Options::default());
+    assert!(plan.and_then(|plan| to_memory(&plan)).is_err());
+}

@@ -63,6 +63,7 @@ pub(super) fn read(files: &dyn ModelFiles, findings: &mut Findings) -> Result<De
         findings.push(
             TOKENIZER
                 .at(0..0)
+                .in_file(crate::spec::tokenizer::TOKENIZER)
                 .field("tokenizer.json")
                 .expected("BERT's normalizer, pre-tokenizer and WordPiece")
                 .hint("formats without attachments can't keep it"),

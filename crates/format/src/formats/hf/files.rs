@@ -12,13 +12,14 @@ impl Files<'_> {
     /// Where a file's bytes are.
     pub(super) fn view(&self, name: &str) -> Result<View, Stop> {
         let source = self.source(name)?;
-        let finding = || MISSING.at(0..0).field(name).expected("a readable file");
+        let finding = || MISSING.at(0..0).in_file(name).field(name).expected("a readable file");
         source.view(0..source.len()).ok_or_else(|| finding().found("too large").into())
     }
 
     pub(super) fn source(&self, name: &str) -> Result<Source, Stop> {
         self.0.open(name).map_err(|e| {
-            MISSING.at(0..0).field(name).expected("a readable file").found(e.to_string()).into()
+            let finding = MISSING.at(0..0).in_file(name).field(name).expected("a readable file");
+            finding.found(e.to_string()).into()
         })
     }
 }
@@ -33,7 +34,7 @@ impl ModelFiles for Files<'_> {
     }
 
     fn not_json(&self, name: &str, bytes: u64, why: String) -> Stop {
-        let finding = JSON.at(0..bytes).field(name).expected("JSON").found(why);
+        let finding = JSON.at(0..bytes).in_file(name).field(name).expected("JSON").found(why);
         finding.hint("the file may be cut short").into()
     }
 }

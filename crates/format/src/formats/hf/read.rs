@@ -126,19 +126,16 @@ fn model_files(files: &Files) -> Result<HashSet<String>, Stop> {
 fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result<Container, Stop> {
     if files.has(MODEL) {
         let source = files.source(MODEL)?;
-        let in_model = |stop| match stop {
-            Stop::Broken(mut finding) => {
-                finding.field = format!("{MODEL}: {}", finding.field);
-                Stop::Broken(finding)
-            }
-            failed => failed,
-        };
-        let mut container = safetensors::read_file(&source, findings).map_err(in_model)?;
+        let mut own = Findings::default();
+        let read = safetensors::read_file(&source, &mut own);
+        findings.append(own, MODEL);
+        let mut container = read.map_err(|stop: Stop| stop.in_file(MODEL))?;
+        container.files.push((MODEL.to_owned(), source));
         container.layout = MODEL.to_owned();
         return Ok(container);
     }
     if files.has(INDEX) {
-        let mut container = safetensors::read_index(input, &files.source(INDEX)?, findings)?;
+        let mut container = safetensors::read_index(input, &files.source(INDEX)?, INDEX, findings)?;
         container.layout = "sharded safetensors".to_owned();
         return Ok(container);
     }
@@ -148,6 +145,7 @@ fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result
     Err(match pickled {
         Some(name) => TENSORS
             .at(0..0)
+            .in_file(name.clone())
             .field(name.clone())
             .expected(format!("{MODEL} or {INDEX}"))
             .found("a Python pickle, which can run code when it is opened")

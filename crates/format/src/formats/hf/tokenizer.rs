@@ -40,7 +40,7 @@ pub(super) fn read(
         false => from_json(files)?,
     };
     if let Some(listed) = said.tokens.filter(|&n| n != vocabulary.len() as u64) {
-        let finding = VOCABULARY.at(0..0).field(LIST);
+        let finding = VOCABULARY.at(0..0).in_file(LIST).field(LIST);
         let expected = format!("{listed} tokens, as in tokenizer.json");
         findings.push(finding.expected(expected).found(vocabulary.len()));
     }
@@ -56,7 +56,7 @@ fn from_lines(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
     let bytes = files.bytes(LIST)?;
     let text = std::str::from_utf8(&bytes).map_err(|e| {
         let at = e.valid_up_to() as u64;
-        VOCABULARY.at(at..at + 1).field(LIST).expected("UTF-8 text")
+        VOCABULARY.at(at..at + 1).in_file(LIST).field(LIST).expected("UTF-8 text")
     })?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     Ok(vocabulary(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line))))
@@ -64,7 +64,7 @@ fn from_lines(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
 
 /// tokenizer.json's vocabulary: a number for every token, without gaps.
 fn from_json(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
-    let finding = || VOCABULARY.at(0..0).field("tokenizer.json model.vocab");
+    let finding = || VOCABULARY.at(0..0).in_file(TOKENIZER).field("tokenizer.json model.vocab");
     let wrong = |wrong: Misstatement| finding().expected(wrong.expected).found(wrong.found);
     let file = TokenizerFile::parse_with_tokens(&files.bytes(TOKENIZER)?).map_err(wrong)?;
     let tokens = file.into_vocabulary().unwrap_or_default().in_order().map_err(wrong)?;

@@ -1,6 +1,6 @@
 //! The raw records: header, section directory, numbers of sections and types.
 
-use super::rules::{CUT_SHORT, DIRECTORY, FILE_SIZE, HEADER_SIZE, VERSION};
+use super::rules::{CUT_SHORT, DIRECTORY, FILE_SIZE, HEADER_SIZE, NEWER, VERSION};
 use crate::source::Source;
 use crate::wire::{Cursor, Findings, Span, Stop, put_u16, put_u32, put_u64};
 use weighbridge_codec::DType;
@@ -22,6 +22,12 @@ pub(super) const MODEL_INFO: u32 = 1;
 pub(super) const QUANT_INFO: u32 = 2;
 pub(super) const TENSOR_INDEX: u32 = 3;
 pub(super) const TENSOR_DATA: u32 = 4;
+
+/// In the dialect: the directory stands before the sections, as the specification draws it; the
+/// order of its entries, where they are not sorted by type.
+pub(super) const DIRECTORY_FIRST: &str = "directory_first";
+pub(super) const DIRECTORY_ORDER: &str = "directory";
+
 /// Files that have sections of their own.
 pub(super) const RESOURCES: [(u32, &str); 6] = [
     (0x100, "config.json"),
@@ -129,6 +135,8 @@ pub(super) struct Header {
     pub minor: u16,
     pub size: u32,
     pub directory: Span,
+    /// As the header says it.
+    pub file_size: u64,
     pub flags: u64,
 }
 
@@ -151,18 +159,19 @@ impl Header {
             let finding = HEADER_SIZE.at(8..12).field("header.header_size");
             return Err(Stop::from(finding.expected(format!("40 to {size}")).found(header_size)));
         }
-        if file_size != size {
-            let hint = if file_size > size {
-                "the file is cut short"
-            } else {
-                "something was appended to the file"
-            };
+        if minor > MINOR {
+            findings.push(NEWER.newer(6..8, (major.into(), minor.into()), MINOR.into()));
+        }
+        if file_size > size {
             let finding = FILE_SIZE.at(24..32).field("header.file_size");
-            findings.push(finding.expected(file_size).found(size).hint(hint));
+            findings.push(finding.expected(file_size).found(size).hint("the file is cut short"));
         }
         let end = start.checked_add(u64::from(count) * SECTION);
         match end.filter(|&end| count > 0 && start >= header_size.into() && end <= size) {
-            Some(end) => Ok(Header { minor, size: header_size, directory: start..end, flags }),
+            Some(end) => {
+                let directory = start..end;
+                Ok(Header { minor, size: header_size, directory, file_size, flags })
+            }
             None => {
                 let finding = DIRECTORY.at(12..24).field("header.section_dir_offset");
                 Err(Stop::from(
@@ -175,7 +184,7 @@ impl Header {
         }
     }
 
-    pub(super) fn to_bytes(&self, file_size: u64) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         put_u16(&mut out, MAJOR);
         put_u16(&mut out, self.minor);
@@ -183,7 +192,7 @@ impl Header {
         let count = (self.directory.end - self.directory.start) / SECTION;
         put_u32(&mut out, u32::try_from(count).unwrap_or(u32::MAX));
         put_u64(&mut out, self.directory.start);
-        put_u64(&mut out, file_size);
+        put_u64(&mut out, self.file_size);
         put_u64(&mut out, self.flags);
         out
     }

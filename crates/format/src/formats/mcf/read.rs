@@ -12,7 +12,7 @@ use crate::model::{
     Tensor, Value,
 };
 use crate::source::{Source, View};
-use crate::wire::{Cursor, Findings, Regions, Span, What, numel};
+use crate::wire::{APPENDED, Cursor, Findings, Regions, Span, What, numel};
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,15 +24,17 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let sections = read_directory(source, &header)?;
     let span_of = |kind: u32| sections.iter().find(|s| s.kind == kind).map(|s| s.span.clone());
     let mut regions = Regions::default();
+    check_end(source.len(), &header, &sections, &mut regions, findings);
     regions.add(0..header.size.into(), What::Structure("header"));
     regions.add(header.directory.clone(), What::Structure("section directory"));
-    for s in sections.iter().filter(|s| s.kind != layout::TENSOR_DATA) {
+    let carried = |s: &Section| is_carried(s, &sections);
+    for s in sections.iter().filter(|s| s.kind != layout::TENSOR_DATA || carried(s)) {
         regions.add(s.span.clone(), What::Structure(section_name(s.kind)));
     }
     let mut container = Container {
         format: "mcf",
         layout: format!("version {}.{}", layout::MAJOR, header.minor),
-        dialect: dialect(&sections, header.flags),
+        dialect: dialect(&sections, &header),
         size: source.len(),
         ..Container::default()
     };
@@ -82,6 +84,27 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     Ok(container)
 }
 
+/// Whether the file ends where its header says.
+fn check_end(
+    size: u64,
+    header: &Header,
+    sections: &[Section],
+    regions: &mut Regions,
+    findings: &mut Findings,
+) {
+    let end = header.file_size;
+    let used = sections.iter().map(|s| s.span.end).max().unwrap_or(0).max(header.directory.end);
+    if end >= size {
+        // Cut short, which the header's reader has said, or as it should be.
+    } else if used <= end {
+        findings.push(FILE_SIZE.appended(end, size).field("header.file_size"));
+        regions.add(end..size, APPENDED);
+    } else {
+        let finding = FILE_SIZE.at(24..32).field("header.file_size");
+        findings.push(finding.expected(size).found(end));
+    }
+}
+
 fn read_directory(source: &Source, header: &Header) -> Result<Vec<Section>, Stop> {
     let size = source.len();
     let mut c = Cursor::new(source, header.directory.clone(), CUT_SHORT);
@@ -122,14 +145,34 @@ fn read_directory(source: &Source, header: &Header) -> Result<Vec<Section>, Stop
     Ok(list)
 }
 
-/// The order of the sections in the file, versions that are not 1, and flags that are not known.
-fn dialect(sections: &[Section], flags: u64) -> Dialect {
+/// Whether a section travels as it is: no one has defined it, it is a file, or it belongs to tensors
+/// that no index tells of. No section is required, so that a file may have data without an index.
+fn is_carried(section: &Section, sections: &[Section]) -> bool {
+    match section.kind {
+        layout::MODEL_INFO | layout::TENSOR_INDEX => false,
+        layout::QUANT_INFO | layout::TENSOR_DATA => {
+            !sections.iter().any(|s| s.kind == layout::TENSOR_INDEX)
+        }
+        _ => true,
+    }
+}
+
+/// The order of the sections in the file, where their directory stands and how it is sorted, versions
+/// that are not 1, and flags that are not known.
+fn dialect(sections: &[Section], header: &Header) -> Dialect {
     let mut by_place: Vec<_> = sections.iter().collect();
     by_place.sort_by_key(|s| (s.span.start, s.span.end));
     let mut dialect = Dialect::new();
     dialect.insert("order".into(), by_place.iter().map(|s| s.kind).collect());
-    if flags & !layout::ALIGNED != 0 {
-        dialect.insert("flags".into(), flags.into());
+    if by_place.first().is_some_and(|first| header.directory.start < first.span.start) {
+        dialect.insert(layout::DIRECTORY_FIRST.into(), true.into());
+    }
+    if !sections.is_sorted_by_key(|s| s.kind) {
+        let listed = sections.iter().map(|s| s.kind).collect();
+        dialect.insert(layout::DIRECTORY_ORDER.into(), listed);
+    }
+    if header.flags & !layout::ALIGNED != 0 {
+        dialect.insert("flags".into(), header.flags.into());
     }
     let unusual = by_place.iter().filter(|s| s.version != 1);
     let versions: serde_json::Map<_, _> =
@@ -140,7 +183,7 @@ fn dialect(sections: &[Section], flags: u64) -> Dialect {
     dialect
 }
 
-/// Resources and sections of unknown types, and what the files say.
+/// Resources and sections that are carried as they are, and what the files say.
 fn read_files(
     source: &Source,
     sections: &[Section],
@@ -148,9 +191,9 @@ fn read_files(
     findings: &mut Findings,
 ) -> Result<(), Stop> {
     let mut names: HashSet<_> = container.attachments.iter().map(|a| a.name.clone()).collect();
-    for s in sections.iter().filter(|s| !(1..=layout::TENSOR_DATA).contains(&s.kind)) {
+    for s in sections.iter().filter(|s| is_carried(s, sections)) {
         let known = layout::RESOURCES.iter().find(|(kind, _)| *kind == s.kind);
-        let name = known.map_or_else(|| carry::unknown_section(s.kind), |(_, n)| (*n).to_owned());
+        let name = known.map_or_else(|| carry::carried_section(s.kind), |(_, n)| (*n).to_owned());
         if !names.insert(name.clone()) {
             return Err(Stop::from(KEY_TWICE.at(s.span.clone()).field(format!("file {name:?}"))));
         }

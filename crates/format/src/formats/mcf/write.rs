@@ -66,6 +66,8 @@ struct Assembly<'a> {
     is_first: Vec<bool>,
     /// ModelInfo has something to say.
     has_info: bool,
+    /// As the reference quantizer has it, whatever the order was.
+    reference: bool,
 }
 
 impl<'a> Assembly<'a> {
@@ -96,20 +98,22 @@ impl<'a> Assembly<'a> {
             entries: Vec::new(),
             is_first: Vec::new(),
             has_info: !info.is_blank(),
+            reference: options.flag(REFERENCE),
         };
         let too_large = || Error::refused("the file would be larger than a number can say", "");
-        let mut at = layout::HEADER;
-        let kinds = assembly.section_kinds(!records.is_empty(), options);
+        let kinds = assembly.section_kinds(!records.is_empty());
+        let mut at = assembly.first_section(kinds.len());
         // Where the payloads begin must be known before the index is made, wherever it stands.
         let index_size = index::size(&payloads.iter().map(|p| p.entry(0)).collect::<Vec<_>>());
         for kind in kinds {
             at = align_up(at, layout::SECTION_ALIGNMENT).ok_or_else(too_large)?;
-            let size = match kind {
-                layout::MODEL_INFO => assembly.model_info.size,
-                layout::QUANT_INFO => assembly.quant_info.len() as u64,
-                layout::TENSOR_INDEX => index_size,
-                layout::TENSOR_DATA => assembly.place(at, options)?.ok_or_else(too_large)?,
-                other => assembly.files.get(&other).map_or(0, |v| v.len()),
+            let size = match (kind, assembly.files.get(&kind).copied()) {
+                (_, Some(file)) => file.len(),
+                (layout::MODEL_INFO, _) => assembly.model_info.size,
+                (layout::QUANT_INFO, _) => assembly.quant_info.len() as u64,
+                (layout::TENSOR_INDEX, _) => index_size,
+                (layout::TENSOR_DATA, _) => assembly.place(at, options)?.ok_or_else(too_large)?,
+                _ => 0,
             };
             assembly.order.push((kind, size));
             at = at.checked_add(size).ok_or_else(too_large)?;
@@ -118,12 +122,14 @@ impl<'a> Assembly<'a> {
     }
 
     /// The sections in the order of the file: as they were, else as the reference writer has them.
-    fn section_kinds(&self, quantized: bool, options: &Options) -> Vec<u32> {
+    fn section_kinds(&self, quantized: bool) -> Vec<u32> {
         let mut kinds: Vec<u32> = self.files.keys().copied().collect();
-        let known = self.container.dialect_of("mcf").and_then(|d| d.get("order")?.as_array());
+        let known = self.fact("order").and_then(|order| order.as_array());
         // A file that had none, and has nothing to say in it, goes on without it.
         let had_info = known.is_none_or(|k| k.iter().any(|k| *k == layout::MODEL_INFO));
-        if had_info || self.has_info {
+        // Without any section it would be no file.
+        let is_empty = kinds.is_empty() && self.payloads.is_empty();
+        if had_info || self.has_info || is_empty {
             kinds.push(layout::MODEL_INFO);
         }
         kinds.sort_unstable();
@@ -133,10 +139,8 @@ impl<'a> Assembly<'a> {
         if quantized {
             kinds.push(layout::QUANT_INFO);
         }
-        if let Some(known) = known.filter(|_| !options.flag(REFERENCE)) {
-            let numbers = known.iter().map(|k| k.as_u64().and_then(|k| u32::try_from(k).ok()));
-            let place: HashMap<_, _> = numbers.zip(0..).collect();
-            kinds.sort_by_key(|kind| place.get(&Some(*kind)).copied().unwrap_or(usize::MAX));
+        if !self.reference {
+            sort_as(&mut kinds, self.fact("order"), |kind| *kind);
         }
         kinds
     }
@@ -178,53 +182,86 @@ impl<'a> Assembly<'a> {
 
     fn write(&self) -> Result<FilePlan, Error> {
         let mut file = FilePlan::default();
-        let mut at = layout::HEADER;
-        let mut directory = Vec::new();
+        let mut at = self.first_section(self.order.len());
+        let mut sections = Vec::new();
         for (kind, size) in &self.order {
             at = at.next_multiple_of(layout::SECTION_ALIGNMENT);
-            directory.push((*kind, at, *size));
+            sections.push((*kind, at, *size));
             at += size;
         }
-        let start = at.next_multiple_of(layout::SECTION_ALIGNMENT);
-        let end = start + directory.len() as u64 * layout::SECTION;
+        let table = self.directory(&sections);
+        let start = match self.is_directory_first() {
+            true => layout::HEADER,
+            false => at.next_multiple_of(layout::SECTION_ALIGNMENT),
+        };
+        let end = start + table.len() as u64;
         let header = Header {
             minor: layout::MINOR,
             size: u32::try_from(layout::HEADER).unwrap_or(0),
             directory: start..end,
+            file_size: end.max(at),
             flags: self.flags(),
         };
-        file.push(Piece::Bytes(header.to_bytes(end)));
-        for (kind, offset, size) in &directory {
+        file.push(Piece::Bytes(header.to_bytes()));
+        if self.is_directory_first() {
+            file.push(Piece::Bytes(table.clone()));
+        }
+        for (kind, offset, size) in &sections {
             file.pad_to(*offset);
-            match *kind {
-                layout::MODEL_INFO => {
+            match (*kind, self.files.get(kind)) {
+                (_, Some(view)) => file.push(Piece::View((*view).clone())),
+                (layout::MODEL_INFO, _) => {
                     self.model_info.pieces.iter().for_each(|p| file.push(p.clone()));
                 }
-                layout::QUANT_INFO => file.push(Piece::Bytes(self.quant_info.clone())),
-                layout::TENSOR_INDEX => file.push(Piece::Bytes(index::to_bytes(&self.entries))),
-                layout::TENSOR_DATA => self.write_payloads(&mut file),
-                other => {
-                    if let Some(view) = self.files.get(&other) {
-                        file.push(Piece::View((*view).clone()));
-                    }
+                (layout::QUANT_INFO, _) => file.push(Piece::Bytes(self.quant_info.clone())),
+                (layout::TENSOR_INDEX, _) => {
+                    file.push(Piece::Bytes(index::to_bytes(&self.entries)));
                 }
+                (layout::TENSOR_DATA, _) => self.write_payloads(&mut file),
+                _ => {}
             }
             if file.size != offset + size {
                 let what = format!("{} has not the planned size", section_name(*kind));
                 return Err(Error::refused(what, "this is a mistake of weighbridge's"));
             }
         }
-        file.pad_to(start);
-        directory.sort_unstable();
+        if !self.is_directory_first() {
+            file.pad_to(start);
+            file.push(Piece::Bytes(table));
+        }
+        Ok(file)
+    }
+
+    /// The directory of sections with their places, sorted by type unless it was not.
+    fn directory(&self, sections: &[(u32, u64, u64)]) -> Vec<u8> {
+        let mut entries = sections.to_vec();
+        entries.sort_unstable();
+        if !self.reference {
+            sort_as(&mut entries, self.fact(layout::DIRECTORY_ORDER), |(kind, _, _)| *kind);
+        }
         let mut table = Vec::new();
-        for (kind, offset, size) in directory {
+        for (kind, offset, size) in entries {
             put_u32(&mut table, kind);
             put_u32(&mut table, self.version(kind));
             put_u64(&mut table, offset);
             put_u64(&mut table, size);
         }
-        file.push(Piece::Bytes(table));
-        Ok(file)
+        table
+    }
+
+    /// Where the first of so many sections may begin.
+    fn first_section(&self, sections: usize) -> u64 {
+        let directory = sections as u64 * layout::SECTION;
+        layout::HEADER + if self.is_directory_first() { directory } else { 0 }
+    }
+
+    fn is_directory_first(&self) -> bool {
+        !self.reference && self.fact(layout::DIRECTORY_FIRST).is_some_and(|v| *v == true)
+    }
+
+    /// What is known of the file that the content was read from.
+    fn fact(&self, name: &str) -> Option<&serde_json::Value> {
+        self.container.dialect_of("mcf")?.get(name)
     }
 
     fn write_payloads(&self, file: &mut FilePlan) {
@@ -238,14 +275,22 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// Those that were there, and that payloads are aligned, as they are.
     fn flags(&self) -> u64 {
-        let known = self.container.dialect_of("mcf").and_then(|d| d.get("flags")?.as_u64());
+        let known = self.fact("flags").and_then(|flags| flags.as_u64()).filter(|_| !self.reference);
         known.unwrap_or(0) | layout::ALIGNED
     }
 
     fn version(&self, kind: u32) -> u32 {
-        let dialect = self.container.dialect_of("mcf");
-        let version = dialect.and_then(|d| d.get("versions")?.get(kind.to_string())?.as_u64());
+        let version = self.fact("versions").and_then(|v| v.get(kind.to_string())?.as_u64());
         version.and_then(|v| u32::try_from(v).ok()).unwrap_or(1)
     }
+}
+
+/// Sorts by the place that each section type has in a list; those that are not in it stay behind.
+fn sort_as<T>(items: &mut [T], list: Option<&serde_json::Value>, kind: impl Fn(&T) -> u32) {
+    let Some(list) = list.and_then(|list| list.as_array()) else { return };
+    let numbers = list.iter().map(|k| k.as_u64().and_then(|k| u32::try_from(k).ok()));
+    let place: HashMap<_, _> = numbers.zip(0..).collect();
+    items.sort_by_key(|item| place.get(&Some(kind(item))).copied().unwrap_or(usize::MAX));
 }

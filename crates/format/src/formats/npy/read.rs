@@ -42,11 +42,13 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     let view = match source.view(data..size).filter(|_| bytes == present) {
         Some(view) => view,
         None => {
-            let hint = if present < bytes {
-                "the file may be cut short; compare its size with the source it was copied from"
-            } else {
-                "something was appended to the file, or it holds several arrays"
-            };
+            if let Some(end) = data.checked_add(bytes).filter(|end| *end < size) {
+                let hint =
+                    "cut it off at the expected size, or save each array in a file of its own";
+                return Err(SIZE.appended(end, size).hint(hint).into());
+            }
+            let hint =
+                "the file may be cut short; compare its size with the source it was copied from";
             let of = format!("{} x {:?}", header.dtype, header.shape);
             let finding = SIZE.at(data..size).field(format!("data ({of})"));
             let (expected, found) = (format!("{bytes} bytes"), format!("{present} bytes"));

@@ -15,6 +15,8 @@ use crate::source::Bytes;
 use crate::{Advice, Error};
 use weighbridge_codec::DType;
 
+/// The end of the key of a text with other characters.
+pub(super) const UTF8: &str = ".utf8";
 const RECORDS: &str = "records.utf8";
 const BYTES: &str = "vocabulary.bytes";
 const ENDS: &str = "vocabulary.ends";
@@ -39,7 +41,7 @@ pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, 
     for (key, value) in &container.metadata {
         match value {
             Value::Text(text) if !is_plain(text) => {
-                entries.push((format!("{key}.utf8"), bytes_value(text.clone().into_bytes())));
+                entries.push((format!("{key}{UTF8}"), bytes_value(text.clone().into_bytes())));
             }
             other => entries.push((key.clone(), other.clone())),
         }
@@ -99,7 +101,7 @@ pub(super) fn from_entries(container: &mut Container) {
                 data: view.clone().into(),
                 described: false,
             });
-        } else if let (Some(base), Some(view)) = (key.strip_suffix(".utf8"), bytes)
+        } else if let (Some(base), Some(view)) = (key.strip_suffix(UTF8), bytes)
             && let Ok(text) = std::str::from_utf8(view)
             && is_plain(base)
             && !is_plain(text)

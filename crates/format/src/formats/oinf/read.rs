@@ -7,7 +7,7 @@ use super::{carry, tensors, values};
 use crate::Input;
 use crate::model::{Container, Value};
 use crate::source::Source;
-use crate::wire::{Cursor, Findings, Regions, Span, What, to_len};
+use crate::wire::{APPENDED, Cursor, Findings, Regions, Span, What, to_len};
 use std::collections::HashSet;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
@@ -19,6 +19,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let sizevars = read_sizevars(source, &h, &mut regions, findings)?;
     let metadata = read_metadata(source, &h, &mut regions, findings)?;
     let tensors = tensors::read(source, &h, &mut regions, findings)?;
+    check_end(source.len(), &h, &mut regions, findings);
     if let Some((a, b)) = regions.finish(source.len(), layout::ALIGNMENT) {
         let name = |what: What| match what {
             What::Tensor(i) => format!("tensor {:?}", tensors[i].name),
@@ -54,8 +55,18 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         regions,
         ..Container::default()
     };
+    let keys: Vec<_> = container.metadata.iter().map(|(key, _)| key.clone()).collect();
     if sorted {
         carry::from_entries(&mut container);
+    }
+    for (i, key) in keys.into_iter().enumerate() {
+        // A text that the format's alphabet can't say goes by another name.
+        let own = key.strip_suffix(carry::UTF8).filter(|own| container.text(own).is_some());
+        let key = own.unwrap_or(&key).to_owned();
+        let span = container.regions.of(What::Metadata(i)).next();
+        if let Some(span) = span {
+            container.regions.add_entry(key, span);
+        }
     }
     Ok(container)
 }
@@ -75,14 +86,9 @@ fn check_header(source: &Source, h: &Header, findings: &mut Findings) -> Result<
             findings.push(RESERVED.at(at..at + 4).field(field).expected(0).found(value));
         }
     }
-    if h.file_size != size {
-        let hint = if h.file_size > size {
-            "the file is cut short"
-        } else {
-            "something was appended to the file"
-        };
+    if h.file_size > size {
         let finding = SIZE.at(61..69).field("header.file_size").expected(h.file_size);
-        findings.push(finding.found(size).hint(hint));
+        findings.push(finding.found(size).hint("the file is cut short"));
     }
     if *source.bytes(69..72)? != [0; 3] {
         findings.push(PADDING.at(69..72).field("header padding").expected("zeros"));
@@ -107,6 +113,20 @@ fn check_header(source: &Source, h: &Header, findings: &mut Findings) -> Result<
         least = value;
     }
     Ok(())
+}
+
+/// Whether the file ends where its header says.
+fn check_end(size: u64, h: &Header, regions: &mut Regions, findings: &mut Findings) {
+    let used = regions.list().iter().map(|r| r.span.end).max().unwrap_or(0).max(h.data);
+    if h.file_size >= size {
+        // Cut short, which was said before, or as it should be.
+    } else if used <= h.file_size {
+        findings.push(SIZE.appended(h.file_size, size).field("header.file_size"));
+        regions.add(h.file_size..size, APPENDED);
+    } else {
+        let finding = SIZE.at(61..69).field("header.file_size");
+        findings.push(finding.expected(size).found(h.file_size));
+    }
 }
 
 /// A cursor over a table, whose number of entries of at least `smallest` bytes must be possible.

@@ -4,7 +4,7 @@ use super::super::values::{check_finite, check_padding};
 use super::layout::{self, Header};
 use crate::Error;
 use crate::model::{Container, Tensor};
-use crate::wire::{Findings, Span, Stop, What, to_len};
+use crate::wire::{APPENDED, Findings, Span, Stop, What, to_len};
 use crate::{Input, rules};
 use std::collections::HashMap;
 use weighbridge_codec::DType;
@@ -96,7 +96,7 @@ fn check_order(container: &Container, header: &Header, findings: &mut Findings) 
     let mut next = 0;
     let mut seen: HashMap<Span, What> = HashMap::new();
     for region in container.regions.list() {
-        if matches!(region.what, What::Padding | What::Unknown) {
+        if matches!(region.what, What::Padding | What::Unknown | APPENDED) {
             continue;
         }
         if let Some(first) = seen.insert(region.span.clone(), region.what) {

@@ -93,6 +93,13 @@ impl Meta {
     }
 }
 
+/// The shape that a `meta.json` gives, if it does.
+pub(super) fn shape_in(source: &Source) -> Option<[u64; 2]> {
+    let text = source.bytes(0..source.len()).ok()?;
+    let members: Members = serde_json::from_slice(&text).ok()?;
+    members.shape.and_then(read_shape)
+}
+
 fn lacks(field: &str, whole: &Span) -> Finding {
     INCOMPLETE.at(whole.clone()).field(format!("meta.json {field:?}"))
 }
@@ -105,8 +112,12 @@ fn read_version(raw: Option<&RawValue>, whole: &Span, findings: &mut Findings) -
     };
     let version: String = serde_json::from_str(raw.get()).unwrap_or_default();
     if version != VERSION_WRITTEN {
-        let finding = VERSION.at(whole.clone()).field("meta.json \"version\"");
-        findings.push(finding.expected(format!("{VERSION_WRITTEN:?}")).found(raw));
+        let minor = version.strip_prefix("1.").and_then(|minor| minor.parse().ok());
+        let finding = match minor.filter(|minor| *minor > 0) {
+            Some(minor) => VERSION.newer(whole.clone(), (1, minor), 0),
+            None => VERSION.at(whole.clone()).expected(format!("{VERSION_WRITTEN:?}")).found(raw),
+        };
+        findings.push(finding.field("meta.json \"version\""));
         return "unknown version".to_owned();
     }
     format!("version {version}")

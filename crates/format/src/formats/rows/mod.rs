@@ -11,10 +11,12 @@ mod survey;
 mod tests;
 mod write;
 
-use super::{Format, FormatInfo, QuantizedContent};
-use crate::OptionSpec;
+use super::{Format, FormatInfo, QuantizedContent, Sureness, head};
 use crate::model::{Encoding, Scaled, Scaling};
 use crate::plan::Holds;
+use crate::source::mistaken;
+use crate::wire::numel;
+use crate::{Input, OptionSpec};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -125,7 +127,26 @@ const F32_INFO: FormatInfo = FormatInfo {
     ..FormatInfo::new("f32bin", "f32 rows .f32bin")
 };
 
+/// Only the name tells. Any bytes may be such rows, so that those of a usual mistake (nothing, zeros,
+/// the first bytes of an archive) are a mistake only where a `meta.json` beside them does not say
+/// otherwise. Rows of zeros in front of others are nothing unusual.
+fn probe(kind: Kind, input: &Input) -> Sureness {
+    if !kind.info().fits_name(input) {
+        return Sureness::No;
+    }
+    let head = head(input);
+    if mistaken::recognise(head).is_none() {
+        return Sureness::Name;
+    }
+    let meta = input.folder.open(meta::NAME).ok();
+    let said = meta.and_then(|meta| meta::shape_in(&meta)).and_then(|shape| numel(&shape));
+    let is_said = said.and_then(|n| kind.stored().byte_len(n)) == Some(input.source.len());
+    // Of the mistakes, zeros alone begin with one.
+    if is_said || head.first() == Some(&0) { Sureness::Content } else { Sureness::Name }
+}
+
 pub(super) static I8: Format = Format {
+    probe: |input, _| probe(Kind::I8, input),
     read: Some(|input, options, findings| read::read(Kind::I8, input, options, findings)),
     check: rules::check_codes,
     lay_out: Some(|container, options, _| write::plan(Kind::I8, container, options)),
@@ -133,6 +154,7 @@ pub(super) static I8: Format = Format {
 };
 
 pub(super) static F32: Format = Format {
+    probe: |input, _| probe(Kind::F32, input),
     read: Some(|input, options, findings| read::read(Kind::F32, input, options, findings)),
     check: rules::check_floats,
     lay_out: Some(|container, options, _| write::plan(Kind::F32, container, options)),

@@ -25,14 +25,19 @@ pub(super) fn read(
     let size = input.source.len();
     let asked = options.count("dim")?;
     let meta = match input.folder.open(meta::NAME) {
-        Ok(source) => Some(Meta::parse(&source, kind, findings)?),
+        Ok(source) => {
+            let mut own = Findings::default();
+            let meta = Meta::parse(&source, kind, &mut own);
+            findings.append(own, meta::NAME);
+            Some(meta.map_err(|stop| stop.in_file(meta::NAME))?)
+        }
         Err(e) if e.kind() == ErrorKind::NotFound => None,
         Err(e) => return Err(Error::io(Path::new(meta::NAME), e).into()),
     };
     let said = meta.as_ref().and_then(|m| m.shape);
     let shape = match (asked, said) {
         (Some(dim), Some([_, other])) if dim != other => {
-            let finding = OVERRIDDEN.at(0..size).field("meta.json \"shape\"");
+            let finding = OVERRIDDEN.at(0..0).in_file(meta::NAME).field("meta.json \"shape\"");
             let finding = finding.expected(format!("{dim}, as the option dim says")).found(other);
             findings.push(
                 finding.hint("the option is taken, and the records of meta.json are not used"),
@@ -58,7 +63,8 @@ pub(super) fn read(
     if let Some(count) = meta.as_ref().map(|m| m.records.count()).filter(|&c| c != rows) {
         findings.push(
             RECORDS
-                .at(0..size)
+                .at(0..0)
+                .in_file(meta::NAME)
                 .field("meta.json \"records\"")
                 .expected(format!("{rows} records, one for each row"))
                 .found(format!("{count} records"))
@@ -97,7 +103,7 @@ pub(super) fn read(
 fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Stop> {
     let [rows, dim] = shape;
     let impossible = |expected: &str| {
-        let finding = SHAPE.at(0..size).field("meta.json \"shape\"");
+        let finding = SHAPE.at(0..0).in_file(meta::NAME).field("meta.json \"shape\"");
         Stop::from(finding.expected(expected).found(format!("[{rows}, {dim}]")))
     };
     if dim == 0 {
@@ -119,6 +125,13 @@ fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Stop>
         Advice::from("that is the size of float32 values").and(reads(Kind::F32))
     } else if as_other(DType::I8) {
         Advice::from("that is the size of int8 values").and(reads(Kind::I8))
+    } else if size > bytes {
+        let more = match size - bytes {
+            1 => "1 byte is".to_owned(),
+            more => format!("{more} bytes are"),
+        };
+        Advice::from(format!("{more} appended behind the last row, or meta.json is of other rows"))
+            .and("re-export embeddings using export_for_browser.py")
     } else {
         "re-export embeddings using export_for_browser.py".into()
     };

@@ -32,6 +32,8 @@ rules! {
 const NEAR: std::ops::RangeInclusive<f64> = 0.98..=1.02;
 /// Truncated rows of one file have norms this close to their mean.
 const SPREAD: f64 = 0.03;
+/// Rounding does not do more than this, or to one row in fifty.
+const FEW: u64 = 3;
 /// Rows that are named one by one.
 const NAMED: usize = 10;
 
@@ -65,6 +67,8 @@ struct Norms {
     high: f64,
     /// Every row could be a unit vector whose components were cut off behind the point.
     like_truncated: bool,
+    /// How many codes are 0, 1 and 2, whatever their sign.
+    small: [u64; 3],
     /// Out of the range, but near it: how many, and the row that is farthest off.
     near: u64,
     worst: Option<(u64, f64)>,
@@ -78,6 +82,7 @@ impl Norms {
         low: f64::INFINITY,
         high: 0.0,
         like_truncated: true,
+        small: [0; 3],
         near: 0,
         worst: None,
         far: BadRows { named: Vec::new(), count: 0 },
@@ -87,6 +92,13 @@ impl Norms {
         let mut all = Norms::NONE;
         for (row, codes) in (first..).zip(codes.chunks_exact(dim)) {
             let norm = norm_of_codes(codes);
+            for code in codes {
+                if let Some(count) =
+                    all.small.get_mut(usize::from(code.cast_signed().unsigned_abs()))
+                {
+                    *count += 1;
+                }
+            }
             all.add(row, norm, norm < *NORMS.start() && could_be_truncated(codes));
         }
         all
@@ -119,21 +131,47 @@ impl Norms {
         self.low = self.low.min(later.low);
         self.high = self.high.max(later.high);
         self.like_truncated &= later.like_truncated;
+        self.small.iter_mut().zip(later.small).for_each(|(count, more)| *count += more);
         self.near += later.near;
         self.note_worst(later.worst);
         self.far.join(later.far);
         self
     }
 
-    /// All rows are below the range, by about the same, and by what truncating can do.
+    /// All rows are below the range, by about the same, and by what truncating does.
     #[allow(clippy::cast_precision_loss)]
     fn shrunk_alike(&self) -> bool {
         let mean = self.sum / self.rows.max(1) as f64;
         self.like_truncated
+            && is_wide_zero(self.small)
             && self.high < *NORMS.start()
             && self.high - mean <= SPREAD
             && mean - self.low <= SPREAD
     }
+}
+
+/// Whether codes of 0 are as many as truncating makes of them. It gives 0 to all components from -1 to
+/// 1, which is twice as much room as other codes have, and rounding gives it as much as others. The
+/// codes beside it say how many that would be, if components are spread as a bell is: its logarithm
+/// falls with the square of the distance.
+#[allow(clippy::cast_precision_loss)]
+fn is_wide_zero([zeros, ones, twos]: [u64; 3]) -> bool {
+    // Fewer are chance.
+    const ENOUGH: u64 = 60;
+    // As a logarithm: where zeros are still more, components are not spread as a bell is, and
+    // nothing can be said.
+    const ROOM: f64 = 0.3;
+    if ones < ENOUGH || twos < ENOUGH {
+        return false;
+    }
+    // Of one sign.
+    let (ones, twos) = (ones as f64 / 2.0, twos as f64 / 2.0);
+    let step = (ones / twos).ln();
+    // Rounded codes stand for what is around 0, 1 and 2; truncated ones for 0, 1.5 and 2.5.
+    let rounded = ones.ln() + step / 3.0;
+    let truncated = (2.0 * ones).ln() + step * 2.25 / 4.0;
+    let zeros = (zeros.max(1) as f64).ln();
+    (f64::midpoint(rounded, truncated)..truncated + ROOM).contains(&zeros)
 }
 
 /// A component of code `q` was at most `|q| + 1` before it was truncated; so a row can come from a
@@ -239,6 +277,8 @@ fn report_norms(norms: &Norms, dim: u64, findings: &mut Findings) {
     if let Some((row, norm)) = norms.worst {
         let hint: Advice = if norms.shrunk_alike() {
             "all rows are too short, as truncating instead of rounding makes them".into()
+        } else if norms.near > FEW.max(norms.rows / 50) {
+            "check that source embeddings were L2-normalized before quantization".into()
         } else {
             Advice::from("rounding does that to a few rows").and(Advice::set_to(
                 "rounding",

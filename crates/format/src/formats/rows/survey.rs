@@ -9,7 +9,8 @@ use crate::{Advice, Error};
 use weighbridge_codec::convert::Change;
 use weighbridge_codec::parallel::*;
 
-/// A row is a unit vector when its norm is this close to 1.
+/// A row is a unit vector when its norm is this close to 1. Others are told, and refused where they
+/// are out of the format's own range.
 const TOLERANCE: f64 = 1e-3;
 
 /// How rows are stored.
@@ -70,7 +71,8 @@ impl RowRules {
                 quantize::quantize(values, self.rounding, &mut codes);
                 let Change { changed, largest } = quantize::measure(values, &codes);
                 let outside = u64::from(!NORMS.contains(&quantize::norm_of_codes(&codes)));
-                let row = RowFigures { changed, largest, outside, ..RowFigures::default() };
+                let uneven = u64::from(!self.normalize && (norm - 1.0).abs() > TOLERANCE);
+                let row = RowFigures { changed, largest, uneven, outside, ..RowFigures::default() };
                 survey.figures.add(&row);
             }
             match (self.kind, &mut out) {
@@ -92,8 +94,8 @@ impl RowRules {
         if needs_direction && norm == 0.0 {
             return Some(Bad::Zero);
         }
-        let is_unit = (norm - 1.0).abs() <= TOLERANCE;
-        (self.kind == Kind::I8 && !self.normalize && !is_unit).then_some(Bad::Norm(norm))
+        let fits = NORMS.contains(&norm);
+        (self.kind == Kind::I8 && !self.normalize && !fits).then_some(Bad::Norm(norm))
     }
 
     /// The bytes of rows that were looked at before.
@@ -198,7 +200,9 @@ impl Survey {
             ),
             Bad::Norm(norm) => (
                 format!(
-                    "row {row} has norm {norm:.6}, and the format holds unit vectors (1 ± {TOLERANCE})"
+                    "row {row} has norm {norm:.6}, and the format holds unit vectors ({} to {})",
+                    NORMS.start(),
+                    NORMS.end()
                 ),
                 Advice::set("normalize", "divides every row by its norm"),
             ),
@@ -247,6 +251,16 @@ pub(super) fn describe(
     }
     report.kept = 0;
     report.changed = vec![Changed::new(&tensor.name, from, to)];
+    if figures.uneven > 0 {
+        let text = format!(
+            "{} of {count} rows have norms off 1 by more than {TOLERANCE} and are written as they are",
+            figures.uneven
+        );
+        let note = Note::new(NoteKind::Unusual, text).counting(figures.uneven, count);
+        report
+            .warnings
+            .push(note.advice(Advice::set("normalize", "divides every row by its norm")));
+    }
     if figures.outside > 0 {
         let text = format!(
             "{} of {count} rows get norms out of {}..{}, which strict readers refuse",

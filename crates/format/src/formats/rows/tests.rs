@@ -368,3 +368,70 @@ fn only_one_matrix_can_be_written() {
         assert_eq!(files(&empty).0.len(), 0);
     }
 }
+
+/// Rows that are only too short are not called truncated: their codes of 0 are no more than others.
+#[test]
+fn rows_that_were_scaled_are_not_called_truncated() {
+    for factor in [0.93, 0.96] {
+        let findings = verify(&scaled(factor, f32::round_ties_even));
+        assert!(!rules(&findings).contains(&"I8-13"), "{factor}: {:?}", findings.list());
+        assert!(findings.has_errors());
+    }
+    let near = verify(&scaled(0.985, f32::round_ties_even));
+    assert_eq!(rules(&near), ["I8-12"]);
+    assert!(!near.list()[0].hint.to_string().contains("truncat"), "{:?}", near.list());
+    // Few large components, many small ones: zeros are many however they came to be.
+    let peaked = |factor: f32, how: fn(f32) -> f32| -> Vec<Vec<i8>> {
+        let code = |v: &f32| how(v * factor * 127.0) as i8;
+        unit_rows(40, 512, 5).iter().map(|row| row.iter().map(code).collect()).collect()
+    };
+    assert!(!rules(&verify(&peaked(0.95, f32::round_ties_even))).contains(&"I8-13"));
+}
+
+#[test]
+fn rows_of_zeros_and_no_rows_are_files() {
+    let options = Options::default();
+    // Zeros first, without and with a meta.json.
+    let mut rows = vec![0u8; 4 * 512];
+    rows.extend([127].iter().chain([0; 511].iter()));
+    let first = input("x.i8bin", &rows, None);
+    assert_eq!(open(&first, &options).unwrap().tensors[0].shape, [5, 512]);
+    for (name, bytes) in [("x.i8bin", 512), ("x.f32bin", 2048)] {
+        let format = name.split('.').next_back().unwrap();
+        let zeros = input(name, &vec![0; 3 * bytes], Some(&meta(format, 3, 512)));
+        assert_eq!(open(&zeros, &options).unwrap().tensors[0].shape, [3, 512], "{name}");
+        // No rows, as the meta.json says; without one it is an empty file.
+        let none = input(name, &[], Some(&meta(format, 0, 512)));
+        assert_eq!(open(&none, &options).unwrap().tensors[0].shape, [0, 512], "{name}");
+        assert!(check(&none, &options, false).unwrap().1.is_clean());
+        let empty = open(&input(name, &[], None), &options);
+        assert!(matches!(empty, Err(Error::Unrecognised { .. })), "{name}");
+    }
+    // The first bytes of a gzip file are codes like others, if the meta.json counts them.
+    let codes = [[0x1f, 0x8b].as_slice(), &[0; 6]].concat();
+    assert!(open(&input("x.i8bin", &codes, Some(&meta("i8bin", 1, 8))), &options).is_ok());
+    assert!(open(&input("x.i8bin", &codes, None), &options.clone().with("dim", "8")).is_err());
+    // A pointer that stands for the file is none, whatever the meta.json says.
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+    let refused = open(&input("x.i8bin", pointer, Some(&meta("i8bin", 3, 512))), &options);
+    assert!(matches!(refused, Err(Error::Unrecognised { .. })));
+}
+
+/// Whatever the format itself accepts comes back from formats that hold the values.
+#[test]
+fn rows_within_the_range_are_written_as_they_are() {
+    let codes = scaled(1.0, f32::round_ties_even);
+    let values: Vec<Vec<f32>> =
+        codes.iter().map(|row| row.iter().map(|&c| f32::from(c) / 127.0).collect()).collect();
+    let plan = I8.plan(&matrix(&values), &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
+    let bytes = to_memory(&plan).unwrap().remove(0).1;
+    assert_eq!(bytes, codes.concat().iter().map(|c| c.cast_unsigned()).collect::<Vec<_>>());
+    let uneven = plan.report.warnings.iter().find(|w| w.text.contains("off 1 by more than 0.001"));
+    assert!(uneven.is_some(), "{:?}", plan.report.warnings);
+    // Beyond the range rows are refused.
+    let mut short = values;
+    short[3].iter_mut().for_each(|v| *v *= 0.98);
+    let refused = I8.plan(&matrix(&short), &Options::default());
+    assert!(matches!(refused, Err(Error::Refused(_))));
+}

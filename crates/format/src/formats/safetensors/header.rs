@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::source::Source;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use weighbridge_codec::DType;
@@ -60,18 +60,63 @@ pub(super) fn name_of(dtype: DType) -> &'static str {
     DTYPES.iter().find(|(_, d)| *d == dtype).map_or("U8", |(name, _)| name)
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A tensor's entry. Members that are not known say nothing, as in the reference reader.
+#[derive(Debug)]
 pub(in super::super) struct Entry<'a> {
-    #[serde(borrow)]
     pub dtype: Cow<'a, str>,
     pub shape: Vec<u64>,
     pub data_offsets: (u64, u64),
+    /// The first member that is not known.
+    pub unknown: Option<Cow<'a, str>>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entry<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("an object with dtype, shape and data_offsets")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry<'de>, A::Error> {
+        use serde::de::Error;
+        let (mut dtype, mut shape, mut data_offsets, mut unknown) = (None, None, None, None);
+        while let Some(BorrowedText(name)) = map.next_key()? {
+            let is_first = match name.as_ref() {
+                "dtype" => dtype.replace(map.next_value::<BorrowedText>()?.0).is_none(),
+                "shape" => shape.replace(map.next_value()?).is_none(),
+                "data_offsets" => data_offsets.replace(map.next_value()?).is_none(),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    unknown.get_or_insert(name);
+                    continue;
+                }
+            };
+            if !is_first {
+                return Err(A::Error::custom(format!("{name} appears twice")));
+            }
+        }
+        Ok(Entry {
+            dtype: dtype.ok_or_else(|| A::Error::missing_field("dtype"))?,
+            shape: shape.ok_or_else(|| A::Error::missing_field("shape"))?,
+            data_offsets: data_offsets.ok_or_else(|| A::Error::missing_field("data_offsets"))?,
+            unknown,
+        })
+    }
 }
 
 /// The header's entries in the order of the file.
 #[derive(Debug, Default)]
 pub(in super::super) struct Header<'a> {
+    /// `__metadata__` is there, and null.
+    pub null_metadata: bool,
     pub metadata: Vec<(String, String)>,
     pub tensors: Vec<(Cow<'a, str>, Entry<'a>)>,
 }
@@ -99,7 +144,10 @@ impl<'de> Visitor<'de> for HeaderVisitor {
                 return Err(serde::de::Error::custom("__metadata__ appears twice"));
             } else if name == "__metadata__" {
                 with_metadata = true;
-                header.metadata = map.next_value::<Texts>()?.0;
+                match map.next_value::<Option<Texts>>()? {
+                    Some(texts) => header.metadata = texts.0,
+                    None => header.null_metadata = true,
+                }
             } else {
                 header.tensors.push((name, map.next_value()?));
             }

@@ -73,7 +73,7 @@ fn probe(input: &Input, info: &FormatInfo) -> Sureness {
 
 fn read(input: &Input, _: &Options, findings: &mut Findings) -> Result<Container, Stop> {
     if input.name.ends_with(shards::INDEX_SUFFIX) {
-        shards::read_index(input, &input.source, findings)
+        shards::read_index(input, &input.source, "", findings)
     } else {
         read_file(&input.source, findings)
     }

@@ -14,13 +14,14 @@ pub(in super::super) fn read_file(
     source: &Source,
     findings: &mut Findings,
 ) -> Result<Container, Stop> {
-    let (metadata, tensors, regions) = tensors_of(source, findings)?;
+    let Parts { metadata, tensors, regions, notes } = tensors_of(source, findings)?;
     let mut container = Container {
         format: "safetensors",
         layout: "single file".to_owned(),
         size: source.len(),
         tensors,
         regions,
+        notes,
         ..Container::default()
     };
     let mut carried = None;
@@ -62,9 +63,15 @@ fn after_unpacking(container: &mut Container, in_file: &[String]) {
     });
 }
 
-type Parts = (Vec<(String, String)>, Vec<Tensor>, Regions);
-
 /// Metadata, tensors in the order of their data, and the region map of one file.
+pub(super) struct Parts {
+    pub metadata: Vec<(String, String)>,
+    pub tensors: Vec<Tensor>,
+    pub regions: Regions,
+    pub notes: Vec<Note>,
+}
+
+/// What one file holds.
 pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Parts, Stop> {
     let size = source.len();
     let mut c = Cursor::new(source, 0..size, CUT_SHORT);
@@ -93,7 +100,26 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
     regions.add(0..8, What::Structure("header length"));
     regions.add(8..data, What::Structure("header"));
     let metadata = header.metadata;
+    let mut notes = Vec::new();
+    let mut unknown = |span: Span, field: String, what: &str| {
+        findings.push(MEMBER.at(span).field(field.clone()).found(what));
+        let text = format!("{field}: {what} says nothing that the format knows");
+        notes.push(Note::new(NoteKind::Unusual, text));
+    };
+    if header.null_metadata {
+        unknown(place_of("__metadata__", text), "__metadata__".to_owned(), "null");
+    }
     let mut entries = header.tensors;
+    let more = entries.iter().filter(|(_, e)| e.unknown.is_some()).count();
+    if let Some((name, member)) =
+        entries.iter().find_map(|(name, e)| Some((name, e.unknown.as_ref()?)))
+    {
+        let field = match more - 1 {
+            0 => format!("tensor {name:?}"),
+            others => format!("tensor {name:?} and {others} more"),
+        };
+        unknown(place_of(name, text), field, &format!("the member {member:?}"));
+    }
     entries.sort_by_key(|(_, e)| e.data_offsets);
     let mut names = HashSet::with_capacity(entries.len());
     if let Some((name, _)) = entries.iter().find(|(name, _)| !names.insert(name.as_ref())) {
@@ -140,15 +166,10 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
         tensors.push(Tensor::unchecked(name, Encoding::Plain(*dtype), entry.shape, view));
     }
     if data + next != size {
-        return Err(OFFSETS
-            .at(data + next..size)
-            .message("bytes follow the last tensor")
-            .expected(format!("a file of {} bytes", data + next))
-            .found(format!("{size} bytes"))
-            .into());
+        return Err(OFFSETS.appended(data + next, size).into());
     }
     regions.finish(size, 1);
-    Ok((metadata, tensors, regions))
+    Ok(Parts { metadata, tensors, regions, notes })
 }
 
 /// Where the entry of a tensor stands in the header; looked for only when something is wrong with it.

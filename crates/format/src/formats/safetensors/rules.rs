@@ -15,4 +15,5 @@ rules! {
     INDEX "ST-10" Error "the index of shards is malformed";
     SHARD "ST-11" Error "a shard does not hold what the index says";
     PADDING "ST-12" Warning "the data does not start at a multiple of 8";
+    MEMBER "ST-13" Warning "the header has something that the format does not know";
 }

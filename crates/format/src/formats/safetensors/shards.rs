@@ -1,9 +1,9 @@
 //! Sharded models: `model.safetensors.index.json` names the shard of every tensor.
 
 use super::super::Stop;
-use super::read::tensors_of;
+use super::read::{Parts, tensors_of};
 use super::rules::{HUB, INDEX, SHARD};
-use crate::model::{Container, Value};
+use crate::model::{Container, Note, Value};
 use crate::source::{Input, Source};
 use crate::wire::{Findings, Regions, What};
 use serde_json::Value as Json;
@@ -11,16 +11,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(super) const INDEX_SUFFIX: &str = ".safetensors.index.json";
 
-/// Reads all shards that the index (`source`) names, from the folder of `input`.
+/// Reads all shards that the index (`source`) names, from the folder of `input`. The index has a name
+/// of its own where it is not the file that was opened.
 pub(in super::super) fn read_index(
     input: &Input,
     source: &Source,
+    own_name: &str,
     findings: &mut Findings,
 ) -> Result<Container, Stop> {
     let size = source.len();
     let malformed = |found: String| {
         INDEX
             .at(0..size)
+            .in_file(own_name)
             .field("weight_map")
             .expected("an object of tensor and shard names")
             .found(found)
@@ -52,19 +55,19 @@ pub(in super::super) fn read_index(
         let file = input.folder.open(shard).map_err(|e| {
             SHARD
                 .at(0..size)
+                .in_file(own_name)
                 .field(shard)
                 .expected("a file in the same folder")
                 .found(e.to_string())
         })?;
-        let in_shard = |stop: Stop| match stop {
-            Stop::Broken(mut finding) => {
-                finding.field = format!("{shard}: {}", finding.field);
-                Stop::Broken(finding)
-            }
-            failed => failed,
-        };
-        let (metadata, tensors, _) = tensors_of(&file, findings).map_err(in_shard)?;
+        let mut own = Findings::default();
+        let read = tensors_of(&file, &mut own);
+        findings.append(own, shard);
+        let Parts { metadata, tensors, notes, .. } = read.map_err(|stop| stop.in_file(shard))?;
+        let in_shard = |note: Note| Note { text: format!("{shard}: {}", note.text).into(), ..note };
+        container.notes.extend(notes.into_iter().map(in_shard));
         container.size += file.len();
+        container.files.push((shard.to_owned(), file));
         for tensor in tensors {
             if wanted.get(tensor.name.as_str()) == Some(&shard) {
                 wanted.remove(tensor.name.as_str());
@@ -73,7 +76,7 @@ pub(in super::super) fn read_index(
         }
         for (key, text) in metadata {
             if key == super::hub::KEY {
-                let finding = HUB.at(0..size).field(shard);
+                let finding = HUB.at(0..8).in_file(shard).field("__metadata__.weighbridge");
                 findings.push(finding.found("the entry in a shard, where it is not used"));
             } else if keys.insert(key.clone()) {
                 container.metadata.push((key, Value::Text(text)));
@@ -83,6 +86,7 @@ pub(in super::super) fn read_index(
     if let Some((tensor, shard)) = wanted.iter().min() {
         return Err(SHARD
             .at(0..size)
+            .in_file(own_name)
             .field(format!("weight_map {tensor:?}"))
             .expected(format!("a tensor of that name in {shard}"))
             .found("none")

@@ -112,11 +112,8 @@ fn walk(source: &Source, header: Header, decode: Decode) -> Result<Walked, Stop>
     let ends_with_break = skip_break(&mut c)?;
     walked.breaks |= header.rows == 1 && ends_with_break && c.remaining() == 0;
     if c.remaining() > 0 {
-        let finding = TRAILING.at(c.position()..size);
-        return Err(finding
-            .expected(format!("{} rows", header.rows))
-            .found(format!("{} more bytes", c.remaining()))
-            .into());
+        let hint = format!("the first line says {} rows; or cut it off", header.rows);
+        return Err(TRAILING.appended(c.position(), size).hint(hint).into());
     }
     if walked.breaks && at == size {
         return Err(short(size, at, header.rows, header));

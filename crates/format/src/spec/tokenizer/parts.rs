@@ -106,6 +106,25 @@ pub enum PostProcessor {
     Other(String),
 }
 
+impl PostProcessor {
+    /// The tokens that it puts around a text, each with its number; sorted.
+    pub fn tokens(&self) -> Vec<(String, u32)> {
+        match self {
+            PostProcessor::Bert(bert) => vec![bert.cls.clone(), bert.sep.clone()],
+            PostProcessor::Template(template) => {
+                let one = |(name, token): (&String, &TemplateToken)| match token.ids[..] {
+                    [id] => Some((name.clone(), id)),
+                    _ => None,
+                };
+                let mut tokens: Vec<_> = template.special_tokens.iter().filter_map(one).collect();
+                tokens.sort();
+                tokens
+            }
+            PostProcessor::None | PostProcessor::Other(_) => Vec::new(),
+        }
+    }
+}
+
 /// A list of what stands where around a text.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]

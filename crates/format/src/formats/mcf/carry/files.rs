@@ -2,7 +2,7 @@
 //! files.
 
 use super::super::super::hf;
-use super::section_of;
+use super::{is_place_of_tensors, section_of};
 use crate::Error;
 use crate::model::{Attachment, Container, Subject, Vocabulary};
 use crate::plan::Report;
@@ -17,6 +17,11 @@ pub(in super::super) fn complete(
     report: &mut Report,
 ) -> Result<Container, Error> {
     let mut full = container.clone();
+    if !full.tensors.is_empty() {
+        for a in full.attachments.extract_if(.., |a| is_place_of_tensors(&a.name)) {
+            report.lose(Subject::Attachment(a.name), "the tensors take the place of that section");
+        }
+    }
     let from_folder = container.dialect_of("hf").is_some();
     let like_header = |a: &&Attachment| from_folder && a.name.ends_with(hf::HEADER);
     if let Some(file) = full.attachments.iter().find(like_header) {

@@ -7,7 +7,7 @@
 //! | the vocabulary, where no file tells it | `file:vocab.txt` |
 //! | numbers and names that ModelInfo has fields for | those fields |
 //! | other metadata | entries of the same key, unless a file tells it |
-//! | sections of unknown types | themselves; attachments `/mcf/section-<type>` elsewhere |
+//! | sections of unknown types, and data without an index | themselves; attachments `/mcf/section-<type>` elsewhere |
 
 mod config;
 mod files;
@@ -17,15 +17,15 @@ pub(super) use config::take_config_facts;
 pub(super) use files::complete;
 pub(super) use info::{from_model_info, keeps, model_info};
 
-use super::layout::{RESOURCES, TENSOR_DATA};
+use super::layout::{MODEL_INFO, QUANT_INFO, RESOURCES, TENSOR_DATA, TENSOR_INDEX};
 
 const FILE: &str = "file:";
 const BESIDE: &str = "entry:";
 /// No file of a folder has such a name.
 const SECTION: &str = "/mcf/section-0x";
 
-/// The name under which a section of an unknown type travels.
-pub(super) fn unknown_section(kind: u32) -> String {
+/// The name under which a section travels that is no file.
+pub(super) fn carried_section(kind: u32) -> String {
     format!("{SECTION}{kind:04x}")
 }
 
@@ -35,8 +35,17 @@ pub(super) fn is_section(name: &str) -> bool {
 
 fn section_kind(name: &str) -> Option<u32> {
     let kind = u32::from_str_radix(name.strip_prefix(SECTION)?, 16).ok()?;
-    let known = (1..=TENSOR_DATA).contains(&kind) || RESOURCES.iter().any(|(k, _)| *k == kind);
-    (!known && unknown_section(kind) == name).then_some(kind)
+    let known = [MODEL_INFO, TENSOR_INDEX].contains(&kind) || is_resource(kind);
+    (!known && carried_section(kind) == name).then_some(kind)
+}
+
+fn is_resource(kind: u32) -> bool {
+    RESOURCES.iter().any(|(k, _)| *k == kind)
+}
+
+/// Whether an attachment is a section in whose place the tensors of a file stand, if it has any.
+fn is_place_of_tensors(name: &str) -> bool {
+    section_kind(name).is_some_and(|kind| [QUANT_INFO, TENSOR_DATA].contains(&kind))
 }
 
 /// The section that an attachment is written as, if it has one.
