@@ -16,7 +16,7 @@ use clap::{
 use std::ffi::OsString;
 use std::path::PathBuf;
 use weighbridge::source::Access;
-use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
+use weighbridge::{Edit, FormatInfo, Formats, OptionSpec, Options};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -157,9 +157,8 @@ pub(crate) struct Convert {
     /// Rename a tensor, metadata key or size variable (repeatable)
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     pub rename: Vec<(String, String)>,
-    /// Set a metadata value (repeatable); it keeps the type that it had, if it can
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    pub set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub metadata: MetadataEdits,
     /// A file with a word for each row, one a line
     #[arg(long, value_name = "FILE")]
     pub words: Option<PathBuf>,
@@ -180,6 +179,37 @@ pub(crate) struct Convert {
     pub json: bool,
 }
 
+/// What is said otherwise of a file.
+#[derive(Debug, Args)]
+pub(crate) struct MetadataEdits {
+    /// Set a metadata value (repeatable); it keeps the type that it had, and a new one is a text,
+    /// unless a type is named: KEY:TYPE=VALUE
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+    /// Set a size variable (repeatable)
+    #[arg(long, value_name = "NAME=N", value_parser = size)]
+    pub set_size: Vec<(String, u64)>,
+    /// Remove a metadata value (repeatable)
+    #[arg(long, value_name = "KEY")]
+    pub remove: Vec<String>,
+}
+
+impl MetadataEdits {
+    /// Nothing was asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.set_size.is_empty() && self.remove.is_empty()
+    }
+
+    /// As changes of a container.
+    pub(crate) fn edit(&self) -> Edit {
+        let mut edit = Edit::new();
+        edit.set.clone_from(&self.set);
+        edit.sizes.clone_from(&self.set_size);
+        edit.remove.clone_from(&self.remove);
+        edit
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// A file, or a Hugging Face model directory
@@ -187,7 +217,7 @@ pub(crate) struct Diff {
     /// The one to compare it with
     pub second: PathBuf,
     /// Largest absolute difference of values that count as the same
-    #[arg(long, default_value_t = 0.0, value_name = "T")]
+    #[arg(long, default_value_t = 0.0, value_name = "T", value_parser = tolerance, allow_hyphen_values = true)]
     pub tolerance: f64,
     /// Print one JSON object
     #[arg(long)]
@@ -215,6 +245,20 @@ fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((left, right)) if !left.is_empty() => Ok((left.to_owned(), right.to_owned())),
         _ => Err("two names with = between them are needed".to_owned()),
+    }
+}
+
+fn size(text: &str) -> Result<(String, u64), String> {
+    let (name, size) = pair(text)?;
+    let size = size.parse().map_err(|_| format!("{size:?} is not a whole number"))?;
+    Ok((name, size))
+}
+
+/// A largest difference: NaN and negative numbers would let nothing or anything pass.
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("a number of at least 0 is needed".to_owned()),
     }
 }
 

@@ -79,7 +79,7 @@ pub mod words;
 pub use conversion::{Conversion, ConvertedFile};
 pub use diff::{Difference, TensorDifference, ValueDifference, diff};
 pub use edit::Edit;
-pub use metadata::check_metadata;
+pub use metadata::{check_changes, check_metadata};
 pub use pattern::Pattern;
 pub use quantize::quantize;
 pub use stats::{Bin, Stats, stats};

@@ -1,6 +1,6 @@
 //! What is inside a container, as JSON.
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, must_fit};
 use crate::stats::{Stats, stats};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
@@ -35,11 +35,17 @@ impl Detail {
     }
 
     /// The tensors that are to be listed.
-    pub fn chosen<'a>(&'a self, container: &'a Container) -> impl Iterator<Item = &'a Tensor> {
-        container
-            .tensors
-            .iter()
-            .filter(|t| self.tensors.as_ref().is_none_or(|g| g.matches(&t.name)))
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the pattern fits no tensor.
+    pub fn chosen<'a>(
+        &'a self,
+        container: &'a Container,
+    ) -> Result<impl Iterator<Item = &'a Tensor>, Error> {
+        let pattern = self.tensors.as_ref();
+        pattern.map_or(Ok(()), |pattern| must_fit(pattern, container))?;
+        let fits = move |t: &&Tensor| pattern.is_none_or(|pattern| pattern.matches(&t.name));
+        Ok(container.tensors.iter().filter(fits))
     }
 }
 
@@ -149,7 +155,7 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summa
         object
     });
     let attachments = container.attachments.iter();
-    let tensors = detail.chosen(container).map(|t| tensor_summary(t, detail));
+    let tensors = detail.chosen(container)?.map(|t| tensor_summary(t, detail));
     let regions = container.regions.list().iter().map(|r| {
         let what = describe_region(container, r.what);
         RegionSummary { start: r.span.start, end: r.span.end, what }

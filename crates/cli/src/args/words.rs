@@ -1,6 +1,6 @@
 //! Verbs for word embeddings, and for metadata.
 
-use super::{at_least_one, pair};
+use super::{MetadataEdits, at_least_one};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -132,23 +132,20 @@ pub(crate) struct Select {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Changes replace the file in one step, or are written to --out; all else in it stays as it is.
-A value keeps its type (number, boolean) where the new text can be read as that.
+Types: str, bool, and those of numbers, such as f32, f64, i32, i64, u32 and u64.
 
 Examples:
   weighbridge metadata words.fifu
   weighbridge metadata words.fifu --json | jq .description
   weighbridge metadata words.fifu --set license=CC0 --remove draft
+  weighbridge metadata model.oinf --set rate=0.5 --set steps:i64=100 --set-size B=8
   weighbridge metadata minilm.weights --set model_version=2 --out new.weights"
 )]
 pub(crate) struct Metadata {
     /// A file of any format, or a Hugging Face model directory
     pub file: PathBuf,
-    /// Set a value (repeatable)
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    pub set: Vec<(String, String)>,
-    /// Remove a value (repeatable)
-    #[arg(long, value_name = "KEY")]
-    pub remove: Vec<String>,
+    #[command(flatten)]
+    pub edits: MetadataEdits,
     /// Write to this file and leave the other as it is
     #[arg(long, value_name = "OUT")]
     pub out: Option<PathBuf>,

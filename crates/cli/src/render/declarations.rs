@@ -31,7 +31,7 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<Str
     if out.ends_with('\n') && !out.ends_with("\n\n") {
         out.push('\n');
     }
-    for tensor in detail.chosen(container) {
+    for tensor in detail.chosen(container)? {
         out.push_str(&declared_tensor(tensor, detail)?);
         out.push('\n');
     }

@@ -19,7 +19,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
     for (name, value) in &container.sizevars {
         out.push_str(&format!("  {} := {value}\n", safe(name)));
     }
-    let chosen: Vec<_> = detail.chosen(container).collect();
+    let chosen: Vec<_> = detail.chosen(container)?.collect();
     out.push_str(&title(&format!("tensors ({})", chosen.len())));
     let mut table = Table::new(&["name", "type", "shape", ">offset", ">bytes"]);
     for t in &chosen {

@@ -84,7 +84,23 @@ pub struct FormatInfo {
     pub subword_vectors: SubwordVectors,
     /// A variant of the format that has no place for metadata where the usual one does, by name.
     pub no_metadata: fn(&Container) -> Option<&'static str>,
+    /// Why a metadata value can't be changed so, where it can't: the format demands it, or something
+    /// else in the file would go on saying it.
+    pub fixed_metadata: FixedMetadata,
 }
+
+/// What is done to a metadata value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetadataChange {
+    /// It is set to something.
+    Set,
+    /// It is removed.
+    Remove,
+}
+
+/// Why the value of a key can't be changed so in a file of the format, as the end of a sentence.
+pub type FixedMetadata =
+    fn(&Container, &str, MetadataChange) -> Result<Option<&'static str>, Error>;
 
 /// What quantizing writes into a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +135,7 @@ impl FormatInfo {
             row_layout: None,
             subword_vectors: SubwordVectors::Unit,
             no_metadata: |_| None,
+            fixed_metadata: |_, _, _| Ok(None),
         }
     }
 

@@ -11,7 +11,7 @@ mod sections;
 mod stream;
 mod write;
 
-use super::{Format, FormatInfo};
+use super::{Format, FormatInfo, MetadataChange};
 use crate::OptionSpec;
 use crate::plan::{Holds, Keeps};
 
@@ -44,6 +44,10 @@ const INFO: FormatInfo = FormatInfo {
     ],
     rules: rules::RULES,
     model_rule: Some(rules::DISAGREES),
+    fixed_metadata: |_, key, change| {
+        let demanded = metadata::REQUIRED.contains(&key) && change == MetadataChange::Remove;
+        Ok(demanded.then_some("EMBD demands it"))
+    },
     no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
     ..FormatInfo::new("embd", "EMBD .weights")
 };

@@ -39,6 +39,11 @@ const INFO: FormatInfo = FormatInfo {
     },
     rules: RULES,
     model_rule: Some(DISAGREES),
+    fixed_metadata: |container, key, _| match key {
+        "model_name" => Ok(Some("it is the name of the folder")),
+        "format" => Ok(Some("the header of every model.safetensors has its own")),
+        _ => Ok(describe_files(&container.attachments)?.0.says(key)),
+    },
     ..FormatInfo::new("hf", "Hugging Face directory")
 };
 

@@ -12,7 +12,7 @@ mod read;
 mod rules;
 mod write;
 
-use super::{Format, FormatInfo, QuantizedContent};
+use super::{Format, FormatInfo, MetadataChange, QuantizedContent, hf};
 use crate::OptionSpec;
 use crate::model::Scaled;
 use crate::plan::{Holds, Keeps};
@@ -43,6 +43,11 @@ const INFO: FormatInfo = FormatInfo {
     rules: rules::RULES,
     model_rule: Some(crate::spec::DISAGREES),
     quantized: Some(QuantizedContent::Weights),
+    fixed_metadata: |container, key, change| match change {
+        // What ModelInfo says counts before what the files say.
+        MetadataChange::Set => Ok(None),
+        MetadataChange::Remove => Ok(hf::describe_files(&container.attachments)?.0.says(key)),
+    },
     ..FormatInfo::new("mcf", "MCF .mcf")
 };
 
