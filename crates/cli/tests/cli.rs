@@ -80,6 +80,7 @@ fn inspect_json_has_its_documented_shape() {
         [
             "format",
             "layout",
+            "flags",
             "size",
             "metadata",
             "sizevars",

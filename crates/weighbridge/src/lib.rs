@@ -69,6 +69,7 @@ mod metadata;
 #[cfg(feature = "models")]
 pub mod models;
 mod pattern;
+mod quantization;
 pub mod quantize;
 mod stats;
 mod summary;
@@ -81,9 +82,12 @@ pub use diff::{Difference, TensorDifference, ValueDifference, diff};
 pub use edit::Edit;
 pub use metadata::{check_changes, check_metadata};
 pub use pattern::Pattern;
+pub use quantization::Quantization;
 pub use quantize::quantize;
 pub use stats::{Bin, Stats, stats};
-pub use summary::{Detail, ModelSummary, Summary, describe_region, model_summary, summary};
+pub use summary::{
+    Detail, ModelSummary, Summary, describe_region, model_summary, summary, vocabulary,
+};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
 pub use weighbridge_encoder::{self as encoder, Encoder};

@@ -87,6 +87,8 @@ pub struct FormatInfo {
     /// Why a metadata value can't be changed so, where it can't: the format demands it, or something
     /// else in the file would go on saying it.
     pub fixed_metadata: FixedMetadata,
+    /// The flags that are set in a file's header, by name.
+    pub flags: fn(&Container) -> Vec<String>,
 }
 
 /// What is done to a metadata value.
@@ -136,6 +138,7 @@ impl FormatInfo {
             subword_vectors: SubwordVectors::Unit,
             no_metadata: |_| None,
             fixed_metadata: |_, _, _| Ok(None),
+            flags: |_| Vec::new(),
         }
     }
 
@@ -253,6 +256,14 @@ impl Format {
         (plan.from, plan.to) = (container.format, self.info.id);
         Ok(plan)
     }
+}
+
+/// The flags of a header that a container has among its own facts: bits by name, from the lowest on.
+fn flag_names(container: &Container, names: &[&str]) -> Vec<String> {
+    let bits = container.dialect.get("flags").and_then(|f| f.as_u64()).unwrap_or(0);
+    let name =
+        |bit: usize| names.get(bit).map_or_else(|| format!("bit {bit}"), |n| (*n).to_owned());
+    (0..64).filter(|bit| bits >> bit & 1 == 1).map(name).collect()
 }
 
 /// The magic is sure; without one the name tells.

@@ -11,7 +11,7 @@ mod sections;
 mod stream;
 mod write;
 
-use super::{Format, FormatInfo, MetadataChange};
+use super::{Format, FormatInfo, MetadataChange, flag_names};
 use crate::OptionSpec;
 use crate::plan::{Holds, Keeps};
 
@@ -44,6 +44,7 @@ const INFO: FormatInfo = FormatInfo {
     ],
     rules: rules::RULES,
     model_rule: Some(rules::DISAGREES),
+    flags: |c| flag_names(c, &["vocabulary", "aligned", "checksums", "compressed"]),
     fixed_metadata: |_, key, change| {
         let demanded = metadata::REQUIRED.contains(&key) && change == MetadataChange::Remove;
         Ok(demanded.then_some("EMBD demands it"))

@@ -12,7 +12,7 @@ mod read;
 mod rules;
 mod write;
 
-use super::{Format, FormatInfo, MetadataChange, QuantizedContent, hf};
+use super::{Format, FormatInfo, MetadataChange, QuantizedContent, flag_names, hf};
 use crate::OptionSpec;
 use crate::model::Scaled;
 use crate::plan::{Holds, Keeps};
@@ -43,6 +43,7 @@ const INFO: FormatInfo = FormatInfo {
     rules: rules::RULES,
     model_rule: Some(crate::spec::DISAGREES),
     quantized: Some(QuantizedContent::Weights),
+    flags: |c| flag_names(c, &["aligned"]),
     fixed_metadata: |container, key, change| match change {
         // What ModelInfo says counts before what the files say.
         MetadataChange::Set => Ok(None),
