@@ -27,7 +27,7 @@ use weighbridge::{Edit, FormatInfo, Formats, OptionSpec, Options};
 )]
 pub(crate) struct Cli {
     /// Read files piece by piece instead of mapping them into memory: slower, but a file that is
-    /// cut or rewritten meanwhile is an error
+    /// cut short or rewritten in the meantime is reported as an error
     #[arg(long, global = true)]
     pub no_mmap: bool,
     #[command(subcommand)]
@@ -71,7 +71,7 @@ Examples:
     Embed(Embed),
     Compare(Compare),
     Tokenize(Tokenize),
-    /// Compare two files of any formats by their tensors
+    /// Compare the tensors of two files, of any formats
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
 Examples:
@@ -106,7 +106,7 @@ pub(crate) struct Inspect {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// List only tensors whose names fit
+    /// List only tensors whose names match
     #[arg(long, value_name = "GLOB")]
     pub tensors: Option<String>,
     /// Minimum, maximum, mean, median, deviation, NaN, infinity and zero counts, and a histogram
@@ -128,7 +128,7 @@ pub(crate) struct Verify {
     /// Files, or Hugging Face model directories
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Print an object a file, in an array for several files
+    /// Print one object per file, in an array if there are several
     #[arg(long)]
     pub json: bool,
     /// Check the structure only, without reading the data
@@ -140,18 +140,18 @@ pub(crate) struct Verify {
 pub(crate) struct Convert {
     /// A file, or a Hugging Face model directory
     pub input: PathBuf,
-    /// What to write; its extension says in which format
+    /// Where to write; its extension decides the format
     pub output: PathBuf,
-    /// Target format; else the output's extension says it
+    /// Target format; by default the output's extension decides
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
     /// Type to store real numbers in
     #[arg(long, value_parser = ["f32", "f16", "bf16"])]
     pub dtype: Option<String>,
-    /// Keep only tensors whose names fit (repeatable)
+    /// Keep only tensors whose names match (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub select: Vec<String>,
-    /// Leave out tensors whose names fit (repeatable)
+    /// Leave out tensors whose names match (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
     /// Rename a tensor, metadata key or size variable (repeatable)
@@ -159,7 +159,7 @@ pub(crate) struct Convert {
     pub rename: Vec<(String, String)>,
     #[command(flatten)]
     pub metadata: MetadataEdits,
-    /// A file with a word for each row, one a line
+    /// A file with a word for each row, one per line
     #[arg(long, value_name = "FILE")]
     pub words: Option<PathBuf>,
     /// Give subwords in buckets names and rows of their own; buckets without a word are left out
@@ -168,7 +168,7 @@ pub(crate) struct Convert {
     /// Print the plan, the sizes and the losses without writing
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace existing files
@@ -216,7 +216,7 @@ pub(crate) struct Diff {
     pub first: PathBuf,
     /// The one to compare it with
     pub second: PathBuf,
-    /// Largest absolute difference of values that count as the same
+    /// Values that differ by no more than this count as the same
     #[arg(long, default_value_t = 0.0, value_name = "T", value_parser = tolerance, allow_hyphen_values = true)]
     pub tolerance: f64,
     /// Print one JSON object
@@ -236,7 +236,7 @@ pub(crate) struct Quickstart {
     /// Where to put the samples
     #[arg(default_value = "quickstart")]
     pub folder: PathBuf,
-    /// Use nothing but what is in the program: no model is looked for or fetched
+    /// Use only what is in the program: no model is looked for or fetched
     #[arg(long)]
     pub offline: bool,
 }
@@ -244,7 +244,7 @@ pub(crate) struct Quickstart {
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((left, right)) if !left.is_empty() => Ok((left.to_owned(), right.to_owned())),
-        _ => Err("two names with = between them are needed".to_owned()),
+        _ => Err("two names separated by = are needed".to_owned()),
     }
 }
 
@@ -299,7 +299,7 @@ pub(crate) fn command() -> Command {
     let formats = Formats::builtin();
     let from = || {
         let ids: Vec<_> = formats.iter().filter(|f| f.reads()).map(|f| f.info().id).collect();
-        let help = "Take the input for a file of this format, whatever it looks like";
+        let help = "Read the input as this format, whatever it looks like";
         Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
     };
     let mut command = Cli::command();

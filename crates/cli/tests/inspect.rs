@@ -55,10 +55,12 @@ fn scales_zero_points_and_axes_are_shown() {
     assert!(text.contains("- 3 scales on axis 0, 0.5 to 2, zero points -1 to 4\n"), "{text}");
     assert!(text.contains("- scale 0.25, zero point 3\n"), "{text}");
 
+    let parts = ["quantize", "words.fifu", "parts.fifu", "--method", "pq", "--subquantizers", "2"];
+    assert!(run(at, &[&parts[..], &["--allow-loss"]].concat()).status.success());
     for (file, shown) in [
         ("i8bin/embeddings.i8bin", "divided by 127"),
         ("sample-q8.mcf", "blocks of 32"),
-        ("texts-q8.fifu", "parts of"),
+        ("parts.fifu", "2 parts of 256 centroids"),
     ] {
         let text = out(&run(at, &["inspect", file]));
         assert!(text.contains(shown) && text.contains("  quantized\n"), "{file}: {text}");
@@ -209,7 +211,6 @@ fn patterns_fit_something() {
         &["quantize", "tiny.weights", "x.mcf", "--method", "q8", "--select", "none*"],
         &["quantize", "tiny.weights", "x.mcf", "--method", "q8", "--exclude", "none*"],
         &["quantize", "tiny.weights", "x.mcf", "--method", "q8", "--override", "none*=k4"],
-        &["quantize", "words.fifu", "x.fifu", "--method", "pq", "--exclude", "none*"],
         &["quantize", "npy/embeddings.npy", "x.i8bin", "--method", "i8", "--exclude", "none*"],
     ] {
         let output = run(at, arguments);

@@ -4,9 +4,9 @@ use super::{MetadataEdits, at_least_one};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Print the vectors of words, of unknown ones through their subwords
+/// Print the vectors of words; those of unknown words are made of their subwords
 #[derive(Debug, Args)]
-#[command(after_help = "Without words, they are read from standard input, one a line.
+#[command(after_help = "Without words on the command line, they are read from standard input, one per line.
 Exit code: 1 if a word has no vector.
 
 Examples:
@@ -18,7 +18,7 @@ pub(crate) struct Lookup {
     /// Words; without any, they are read from standard input
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
-    /// Print an object a word, each on a line
+    /// Print one object per word, each on its own line
     #[arg(long)]
     pub json: bool,
 }
@@ -26,7 +26,8 @@ pub(crate) struct Lookup {
 /// Find the words nearest to a word
 #[derive(Debug, Args)]
 #[command(after_help = "Nearness is the cosine of the angle between vectors.
-Without words, they are read from standard input, one a line, and each is answered at once.
+Without words on the command line, they are read from standard input, one per line, and each is
+answered at once.
 Exit code: 1 if a word has no vector.
 
 Examples:
@@ -42,16 +43,16 @@ pub(crate) struct Similar {
     /// How many words to find
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub k: usize,
-    /// Print an object a word, each on a line
+    /// Print one object per word, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
 /// Answer: A is to B as C is to what?
 #[derive(Debug, Args)]
-#[command(after_help = "The three words are no answers.
-Without words, questions are read from standard input: a line has three words with tabs between
-them, or without tabs with spaces. Each is answered at once.
+#[command(after_help = "The three words themselves are never given as answers.
+Without words on the command line, questions are read from standard input: each line has three
+words, separated by tabs, or by spaces if there are no tabs. Each is answered at once.
 Exit code: 1 if a word has no vector.
 
 Examples:
@@ -66,16 +67,16 @@ pub(crate) struct Analogy {
     /// How many words to find
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub k: usize,
-    /// Print an object a question, each on a line
+    /// Print one object per question, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Count how many analogies of a file come out right
+/// Count how many analogy questions are answered correctly
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The questions are a text file as word2vec has it: `: name` begins a section, and other lines
-have four words. The fourth is the right answer.
+    after_help = "The questions are a text file like that of word2vec: `: name` begins a section, and every other
+line has four words. The fourth is the right answer.
 
 Examples:
   weighbridge evaluate words.fifu questions-words.txt
@@ -84,7 +85,7 @@ Examples:
 pub(crate) struct Evaluate {
     /// A file of any format with words and vectors
     pub file: PathBuf,
-    /// A file of questions, four words on a line
+    /// A file of questions, four words per line
     pub questions: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -100,24 +101,24 @@ pub(crate) struct Evaluate {
 pub(crate) struct Select {
     /// A file of any format with words and vectors
     pub file: PathBuf,
-    /// A text file with a word a line; - is standard input
+    /// A text file with one word per line; - is standard input
     pub words: PathBuf,
     /// What to write
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Target format; else the output's extension says it
+    /// Target format; by default the output's extension decides
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
     /// Type to store real numbers in
     #[arg(long, value_parser = ["f32", "f16", "bf16"])]
     pub dtype: Option<String>,
-    /// Go on when some of the words are not in the file
+    /// Proceed even if some of the words are not in the file
     #[arg(long)]
     pub ignore_unknown: bool,
     /// Print the plan, the sizes and the losses without writing
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace existing files
@@ -149,7 +150,7 @@ pub(crate) struct Metadata {
     /// Write to this file and leave the other as it is
     #[arg(long, value_name = "OUT")]
     pub out: Option<PathBuf>,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace an existing --out

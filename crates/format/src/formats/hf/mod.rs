@@ -22,7 +22,7 @@ rules! {
     JSON "HF-02" Error "a file is not the JSON it should be";
     TENSORS "HF-03" Error "the tensors are in a form that is not read";
     VOCABULARY "HF-04" Error "the vocabulary is malformed";
-    TOKENIZER "HF-05" Warning "the tokenizer is none that a vocabulary and a few settings describe";
+    TOKENIZER "HF-05" Warning "the tokenizer is not one that a vocabulary and a few settings describe";
     DISAGREES "HF-06" Error "config.json and the tensors disagree";
     NOT_FINITE "HF-07" Warning "a value is not a finite number";
 }

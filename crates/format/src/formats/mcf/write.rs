@@ -112,7 +112,7 @@ impl<'a> Assembly<'a> {
             is_first: Vec::new(),
             has_info: !info.is_blank(),
         };
-        let too_large = || Error::refused("the file would be larger than a number can say", "");
+        let too_large = || Error::refused("the file would be too large", "");
         let mut at = layout::HEADER;
         let kinds = assembly.section_kinds(!records.is_empty(), options);
         // Where the payloads begin must be known before the index is made, wherever it stands.
@@ -225,8 +225,8 @@ impl<'a> Assembly<'a> {
                 }
             }
             if file.size != offset + size {
-                let what = format!("{} has not the planned size", section_name(*kind));
-                return Err(Error::refused(what, "this is a mistake of weighbridge's"));
+                let what = format!("{} does not have the planned size", section_name(*kind));
+                return Err(Error::refused(what, "this is a bug in weighbridge"));
             }
         }
         file.pad_to(start);
