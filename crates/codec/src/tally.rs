@@ -102,36 +102,34 @@ dispatch! {
     fn has_prefix(values: &[f32], prefix: u32) -> bool = eight has_prefix_with;
 }
 
-/// Calls `each` with all values in whole chunks; what is missing in the last is NaN, which counts for
-/// nothing.
+/// The values behind the last whole chunk as one; what is missing is NaN, which counts for nothing.
 #[inline(always)]
-fn for_chunks(values: &[f32], mut each: impl FnMut(&[f32; LANES])) {
-    let (whole, rest) = values.as_chunks::<LANES>();
-    whole.iter().for_each(&mut each);
-    if !rest.is_empty() {
-        let mut last = [f32::NAN; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        each(&last);
-    }
+fn last_chunk(rest: &[f32]) -> [[f32; LANES]; 1] {
+    let mut last = [f32::NAN; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    [last]
 }
 
 #[inline(always)]
 fn sums_with<V: Eight>(_: V::Token, values: &[f32]) -> Moments {
     let (mut sum, mut zero, mut finite) = ([0f64; LANES], [0u32; LANES], [0u32; LANES]);
     let (mut min, mut max) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
-    for_chunks(values, |chunk| {
-        for i in 0..LANES {
-            let v = chunk[i];
-            let is_finite = v.abs() < f32::INFINITY;
-            let low = if is_finite { v } else { f32::INFINITY };
-            let high = if is_finite { v } else { f32::NEG_INFINITY };
-            sum[i] += f64::from(if is_finite { v } else { 0.0 });
-            min[i] = if low < min[i] { low } else { min[i] };
-            max[i] = if high > max[i] { high } else { max[i] };
-            zero[i] += u32::from(v == 0.0);
-            finite[i] += u32::from(is_finite);
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunks in [whole, &last_chunk(rest)] {
+        for chunk in chunks {
+            for i in 0..LANES {
+                let v = chunk[i];
+                let is_finite = v.abs() < f32::INFINITY;
+                let low = if is_finite { v } else { f32::INFINITY };
+                let high = if is_finite { v } else { f32::NEG_INFINITY };
+                sum[i] += f64::from(if is_finite { v } else { 0.0 });
+                min[i] = if low < min[i] { low } else { min[i] };
+                max[i] = if high > max[i] { high } else { max[i] };
+                zero[i] += u32::from(v == 0.0);
+                finite[i] += u32::from(is_finite);
+            }
         }
-    });
+    }
     let total = |lanes: [u32; LANES]| lanes.iter().map(|n| u64::from(*n)).sum();
     Moments {
         finite: total(finite),
@@ -146,13 +144,16 @@ fn sums_with<V: Eight>(_: V::Token, values: &[f32]) -> Moments {
 #[inline(always)]
 fn squares_with<V: Eight>(_: V::Token, values: &[f32], mean: f64) -> f64 {
     let mut sum = [0f64; LANES];
-    for_chunks(values, |chunk| {
-        for i in 0..LANES {
-            let apart = f64::from(chunk[i]) - mean;
-            let apart = if chunk[i].abs() < f32::INFINITY { apart } else { 0.0 };
-            sum[i] += apart * apart;
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunks in [whole, &last_chunk(rest)] {
+        for chunk in chunks {
+            for i in 0..LANES {
+                let apart = f64::from(chunk[i]) - mean;
+                let apart = if chunk[i].abs() < f32::INFINITY { apart } else { 0.0 };
+                sum[i] += apart * apart;
+            }
         }
-    });
+    }
     sum.iter().sum()
 }
 
@@ -164,13 +165,16 @@ fn count_below_with<V: Eight>(
     counts: &mut [u64; EDGES],
 ) {
     let mut below = [[0u32; LANES]; EDGES];
-    for_chunks(values, |chunk| {
-        for (below, edge) in below.iter_mut().zip(edges) {
-            for i in 0..LANES {
-                below[i] += u32::from(chunk[i] < *edge);
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunks in [whole, &last_chunk(rest)] {
+        for chunk in chunks {
+            for e in 0..EDGES {
+                for i in 0..LANES {
+                    below[e][i] += u32::from(chunk[i] < edges[e]);
+                }
             }
         }
-    });
+    }
     for (count, below) in counts.iter_mut().zip(below) {
         *count += below.iter().map(|n| u64::from(*n)).sum::<u64>();
     }
@@ -187,6 +191,8 @@ pub struct CodeCounts {
     /// Neighbours are counted apart: adding to the same place twice would wait for memory.
     even: Box<[u32; CODES]>,
     odd: Box<[u32; CODES]>,
+    /// Bytes that were counted as a code with a zero behind them.
+    alone: u64,
 }
 
 /// Codes of 16 bits.
@@ -195,7 +201,7 @@ pub const CODES: usize = 1 << 16;
 impl CodeCounts {
     /// Nothing was counted yet.
     pub fn new() -> CodeCounts {
-        CodeCounts { even: zeros(), odd: zeros() }
+        CodeCounts { even: zeros(), odd: zeros(), alone: 0 }
     }
 
     /// Counts codes of 16 bits, little-endian.
@@ -212,11 +218,13 @@ impl CodeCounts {
         }
     }
 
-    /// Counts bytes.
+    /// Counts bytes, two at a time: [`CodeCounts::of_bytes`] takes them apart again.
     pub fn add_bytes(&mut self, raw: &[u8]) {
-        let (twos, rest) = raw.as_chunks::<2>();
-        twos.iter().for_each(|two| self.add(two.map(u16::from)));
-        rest.iter().for_each(|byte| self.even[usize::from(*byte)] += 1);
+        self.add_pairs(raw);
+        if raw.len() % 2 == 1 {
+            self.even[usize::from(raw[raw.len() - 1])] += 1;
+            self.alone += 1;
+        }
     }
 
     /// Counts the first 16 bits of values.
@@ -241,6 +249,17 @@ impl CodeCounts {
     fn add(&mut self, [even, odd]: [u16; 2]) {
         self.even[usize::from(even)] += 1;
         self.odd[usize::from(odd)] += 1;
+    }
+
+    /// How often each byte occurred, where bytes were counted.
+    pub fn of_bytes(&self) -> Vec<u64> {
+        let mut bytes = vec![0; 256];
+        for (code, count) in self.to_vec().into_iter().enumerate() {
+            bytes[code & 0xFF] += count;
+            bytes[code >> 8] += count;
+        }
+        bytes[0] -= self.alone;
+        bytes
     }
 
     /// How often each code occurred.
@@ -351,10 +370,10 @@ mod tests {
         let (mut bytes, mut pairs) = (CodeCounts::new(), CodeCounts::new());
         bytes.add_bytes(&raw);
         pairs.add_pairs(&raw[..10_006]);
-        let (mut each, mut each_pair) = (vec![0u64; CODES], vec![0u64; CODES]);
+        let (mut each, mut each_pair) = (vec![0u64; 256], vec![0u64; CODES]);
         raw.iter().for_each(|b| each[usize::from(*b)] += 1);
         let words = raw[..10_006].chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
         words.for_each(|code| each_pair[usize::from(code)] += 1);
-        assert!(bytes.to_vec() == each && pairs.to_vec() == each_pair);
+        assert!(bytes.of_bytes() == each && pairs.to_vec() == each_pair);
     }
 }

@@ -85,9 +85,11 @@ pub(crate) struct Quantize {
 
 fn method_override(text: &str) -> Result<(String, Method), String> {
     // Names may have an = in them, methods have none.
-    let (glob, name) = text.rsplit_once('=').ok_or("a pattern and a method separated by = are needed")?;
+    let (glob, name) =
+        text.rsplit_once('=').ok_or("a pattern and a method separated by = are needed")?;
     let method = Method::from_name(name);
-    let known = || format!("there is no method {name:?}; the methods are {} keep", Method::NAMES.join(" "));
+    let known =
+        || format!("there is no method {name:?}; the methods are {} keep", Method::NAMES.join(" "));
     method.map(|m| (glob.to_owned(), m)).ok_or_else(known)
 }
 

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 /// Print the vectors of words; those of unknown words are made of their subwords
 #[derive(Debug, Args)]
-#[command(after_help = "Without words on the command line, they are read from standard input, one per line.
+#[command(
+    after_help = "Without words on the command line, they are read from standard input, one per line.
 Exit code: 1 if a word has no vector.
 
 Examples:
   weighbridge lookup words.fifu truck lorry
-  weighbridge lookup words.fifu --json < words.txt | jq .vector[0]")]
+  weighbridge lookup words.fifu --json < words.txt | jq .vector[0]"
+)]
 pub(crate) struct Lookup {
     /// A file of any format with words and vectors
     pub file: PathBuf,

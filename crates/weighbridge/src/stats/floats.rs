@@ -26,9 +26,8 @@ impl Found {
     fn join(mut self, other: Found) -> Found {
         self.moments.extend(other.moments);
         self.below.iter_mut().zip(other.below).for_each(|(a, b)| *a += b);
-        let add = |a: Vec<u64>, b: Vec<u64>| if a.is_empty() { b } else { add_counts(a, &b) };
         let ([a, b], [c, d]) = (self.codes, other.codes);
-        self.codes = [add(a, c), add(b, d)];
+        self.codes = [add_counts(a, c), add_counts(b, d)];
         self
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Bins, Stats};
 use weighbridge_codec::parallel::*;
-use weighbridge_codec::tally::{CODES, CodeCounts};
+use weighbridge_codec::tally::CodeCounts;
 use weighbridge_codec::{DType, Scalar, element};
 use weighbridge_format::{Error, Tensor};
 
@@ -25,17 +25,21 @@ pub(super) fn of_codes(
     dtype: DType,
     value: impl Fn(Scalar) -> f64,
 ) -> Result<Stats, Error> {
-    let add = if dtype.bits() == 8 { CodeCounts::add_bytes } else { CodeCounts::add_pairs };
+    type Steps = (fn(&mut CodeCounts, &[u8]), fn(&CodeCounts) -> Vec<u64>);
+    let (add, counted): Steps = match dtype.bits() {
+        8 => (CodeCounts::add_bytes, CodeCounts::of_bytes),
+        _ => (CodeCounts::add_pairs, CodeCounts::to_vec),
+    };
     let parts: Vec<u64> = (0..tensor.count()).step_by(PART).collect();
     let part = |start: u64| {
         let (mut raw, mut codes) = (Vec::new(), CodeCounts::new());
         for (at, n) in blocks(tensor, start) {
             add(&mut codes, tensor.canonical(at, n, &mut raw)?);
         }
-        Ok(codes.to_vec())
+        Ok(counted(&codes))
     };
-    let none = || vec![0u64; CODES];
-    let counts = parts.into_par_iter().map(part).try_reduce(none, |a, b| Ok(add_counts(a, &b)))?;
+    let counts =
+        parts.into_par_iter().map(part).try_reduce(Vec::new, |a, b| Ok(add_counts(a, b)))?;
     let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
     let stored = |code: usize| element::read(dtype, &code.to_le_bytes(), 0);
     let list = found.map(|(code, count)| (value(stored(code)), count)).collect();
@@ -49,7 +53,11 @@ pub(super) fn blocks(tensor: &Tensor, start: u64) -> impl Iterator<Item = (u64, 
     (start..end).step_by(BLOCK).map(move |at| (at, length(at)))
 }
 
-pub(super) fn add_counts(mut a: Vec<u64>, b: &[u64]) -> Vec<u64> {
+/// The sum of counts of the same things; none are as good as zeros.
+pub(super) fn add_counts(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
+    if a.is_empty() {
+        return b;
+    }
     a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
     a
 }
