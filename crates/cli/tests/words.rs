@@ -256,7 +256,7 @@ fn metadata_is_shown_and_changed() {
     let folder = samples();
     let at = folder.path();
     let shown = out(&run(at, &["metadata", "words.fifu"]));
-    assert!(shown.contains("description  a few made-up words"), "{shown}");
+    assert!(shown.contains("description  str   a few made-up words"), "{shown}");
     assert_eq!(out(&run(at, &["metadata", "words.w2v"])), "no metadata\n");
     assert_eq!(object(at, &["metadata", "hf-model", "--json"])["hidden_size"], "32");
 
@@ -330,8 +330,50 @@ fn metadata_keeps_its_types() {
     let convert = ["convert", "typed.fifu", "other.fifu", "--set", "dims=500"];
     assert!(run(at, &convert).status.success());
     assert_eq!(dims("other.fifu"), 500);
-    assert!(run(at, &["metadata", "typed.fifu", "--set", "dims=many"]).status.success());
+    for refused in [
+        &["metadata", "typed.fifu", "--set", "dims=many"][..],
+        &["convert", "typed.fifu", "x.fifu", "--set", "dims=many"],
+    ] {
+        let refused = run(at, refused);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = "metadata \"dims\" is i64, and \"many\" can't be read as that";
+        assert!(err(&refused).contains(said), "{}", err(&refused));
+        assert!(err(&refused).contains("--set dims:TYPE=VALUE"), "{}", err(&refused));
+    }
+    assert_eq!(dims("typed.fifu"), 400);
+    assert!(run(at, &["metadata", "typed.fifu", "--set", "dims:str=many"]).status.success());
     assert_eq!(dims("typed.fifu"), "many");
+}
+
+/// Size variables, and what a format does not let go of.
+#[test]
+fn sizes_are_set_and_fixed_metadata_is_refused() {
+    let folder = samples();
+    let at = folder.path();
+    let sized = ["metadata", "tiny.oinf", "--set-size", "B=8", "--set", "lr:f32=0.25"];
+    assert!(run(at, &sized).status.success());
+    let shown = out(&run(at, &["metadata", "tiny.oinf"]));
+    assert!(shown.contains("lr                   f32   0.25"), "{shown}");
+    assert!(shown.ends_with("  B := 8\n"), "{shown}");
+    assert!(run(at, &["metadata", "tiny.oinf", "--set-size", "B=9"]).status.success());
+    let object = object(at, &["inspect", "tiny.oinf", "--json"]);
+    assert_eq!((&object["sizevars"], &object["metadata"]["lr"]), (&json!({"B": 9}), &json!(0.25)));
+    let removed = ["convert", "tiny.oinf", "x.oinf", "--remove", "lr", "--set-size", "N=1"];
+    assert!(run(at, &removed).status.success());
+    let shown = out(&run(at, &["metadata", "x.oinf"]));
+    assert!(!shown.contains("lr") && shown.ends_with("  B := 9\n  N := 1\n"), "{shown}");
+    for (arguments, said) in [
+        (&["metadata", "tiny.oinf", "--set-size", "B=many"][..], "not a whole number"),
+        (&["metadata", "tiny.weights", "--set-size", "B=8"], "holds no size variables"),
+        (&["metadata", "tiny.weights", "--remove", "created_at"], "EMBD demands it"),
+        (&["convert", "tiny.mcf", "x.weights", "--remove", "created_at"], "EMBD demands it"),
+        (&["metadata", "hf-model", "--set", "hidden_size=1", "--out", "x"], "config.json"),
+        (&["metadata", "hf-model", "--remove", "model_name", "--out", "x"], "name of the folder"),
+    ] {
+        let refused = run(at, arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(err(&refused).contains(said), "{arguments:?}: {}", err(&refused));
+    }
 }
 
 /// Lines before one that can't be read are answered, and a byte order mark is no part of a word.

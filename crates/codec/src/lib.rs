@@ -12,6 +12,7 @@
 //! * [`parallel`]: loops on all cores, where there are threads.
 //! * [`product`]: product quantization, the codes of word embeddings.
 //! * [`simd`]: vectors for each kind of processor, which the kernels are written with.
+//! * [`tally`]: counts and moments of many values.
 
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation))]
@@ -28,6 +29,7 @@ pub mod product;
 pub mod scan;
 #[allow(unsafe_code)]
 pub mod simd;
+pub mod tally;
 
 pub use dtype::{Class, DType};
 pub use element::Scalar;

@@ -1,6 +1,6 @@
 //! Changing what a container holds.
 
-use crate::pattern::{Pattern, patterns};
+use crate::pattern::patterns;
 use crate::words::{give_words, to_explicit};
 use weighbridge_codec::DType;
 use weighbridge_format::model::{Records, Value};
@@ -27,8 +27,11 @@ pub struct Edit {
     pub rename: Vec<(String, String)>,
     /// Metadata keys to remove.
     pub remove: Vec<String>,
-    /// Metadata values to set; they keep the type that they had where the text allows it.
+    /// Metadata values to set, as texts. A value keeps the type that it had, and a new one is a text,
+    /// unless the key says a type: `rate:f32`, with the names of [`Value::type_name`].
     pub set: Vec<(String, String)>,
+    /// Size variables to set.
+    pub sizes: Vec<(String, u64)>,
     /// The type to store real numbers in.
     pub dtype: Option<DType>,
     /// A word for each row.
@@ -66,10 +69,18 @@ impl Edit {
         self
     }
 
-    /// Sets a metadata value from a text.
+    /// Sets a metadata value from a text. It keeps the type that it had, and a new one is a text,
+    /// unless the key says a type, as `rate:f32` does.
     #[must_use]
     pub fn set(mut self, key: impl Into<String>, text: impl Into<String>) -> Edit {
         self.set.push((key.into(), text.into()));
+        self
+    }
+
+    /// Sets a size variable.
+    #[must_use]
+    pub fn set_size(mut self, name: impl Into<String>, size: u64) -> Edit {
+        self.sizes.push((name.into(), size));
         self
     }
 
@@ -112,7 +123,8 @@ impl Edit {
     ///
     /// # Errors
     /// [`Error::Refused`] where something that is to be changed is not there, a pattern fits no
-    /// tensor, a name would be taken twice, or there are other words or records than rows.
+    /// tensor, a text can't be read as the type that a value has, a name would be taken twice, or
+    /// there are other words or records than rows.
     pub fn apply(&self, mut container: Container) -> Result<Container, Error> {
         keep_tensors(&mut container, &self.select, &self.exclude)?;
         for (old, new) in &self.rename {
@@ -127,7 +139,13 @@ impl Edit {
             }
         }
         for (key, text) in &self.set {
-            container.set_as_before(key, text);
+            set(&mut container, key, text)?;
+        }
+        for (name, size) in &self.sizes {
+            match container.sizevars.iter_mut().find(|(n, _)| n == name) {
+                Some((_, old)) => *old = *size,
+                None => container.sizevars.push((name.clone(), *size)),
+            }
         }
         container.dtype = self.dtype.or(container.dtype);
         if let Some(words) = &self.words {
@@ -149,8 +167,7 @@ pub(crate) fn keep_tensors(
     select: &[String],
     exclude: &[String],
 ) -> Result<(), Error> {
-    let (select, exclude) = (patterns(select)?, patterns(exclude)?);
-    select.iter().try_for_each(|pattern| must_fit(pattern, container))?;
+    let (select, exclude) = (patterns(select, container)?, patterns(exclude, container)?);
     container.tensors.retain(|t| {
         let chosen = select.is_empty() || select.iter().any(|p| p.matches(&t.name));
         chosen && !exclude.iter().any(|p| p.matches(&t.name))
@@ -158,13 +175,33 @@ pub(crate) fn keep_tensors(
     Ok(())
 }
 
-/// A pattern that fits no tensor is a mistake.
-pub(crate) fn must_fit(pattern: &Pattern, container: &Container) -> Result<(), Error> {
-    if container.tensors.iter().any(|t| pattern.matches(&t.name)) {
-        return Ok(());
-    }
-    let what = format!("no tensor fits {:?}", pattern.as_str());
-    Err(Error::refused(what, Advice::See(Listing::Tensors)))
+/// Sets a metadata value from a text. A key that is there is that key, also where it ends like one
+/// with a type.
+fn set(container: &mut Container, key: &str, text: &str) -> Result<(), Error> {
+    let present = |key: &str| {
+        container.metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value.type_name())
+    };
+    let with_type = key.rsplit_once(':').filter(|(name, _)| !name.is_empty());
+    let (key, kind, old) = match (present(key), with_type) {
+        (Some(old), _) => (key, old.clone(), Some(old)),
+        (None, Some((name, kind))) if Value::is_parsed(kind) => (name, kind.to_owned(), None),
+        (None, Some((name, kind))) if present(name).is_some() => {
+            let what = format!("{kind:?} is not a type that metadata can be set as");
+            return Err(Error::refused(what, "str, bool, f32, f64, i32, i64 and u64 are some"));
+        }
+        (None, _) => (key, "str".to_owned(), None),
+    };
+    let Some(value) = Value::parse(&kind, text) else {
+        let what = match &old {
+            Some(old) => format!("metadata {key:?} is {old}, and {text:?} can't be read as that"),
+            None => format!("{text:?} can't be read as {kind}"),
+        };
+        let effect = "gives it another type, such as str";
+        let advice = Advice::set_to("set", format!("{key}:TYPE=VALUE"), effect);
+        return Err(Error::refused(what, advice));
+    };
+    container.set_value(key, value);
+    Ok(())
 }
 
 fn rename(container: &mut Container, old: &str, new: &str) -> Result<(), Error> {

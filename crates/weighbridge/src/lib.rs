@@ -69,6 +69,7 @@ mod metadata;
 #[cfg(feature = "models")]
 pub mod models;
 mod pattern;
+mod quantization;
 pub mod quantize;
 mod stats;
 mod summary;
@@ -82,11 +83,14 @@ pub use diff::{
     VectorDifference, default_texts, diff, diff_vectors,
 };
 pub use edit::Edit;
-pub use metadata::check_metadata;
+pub use metadata::{check_changes, check_metadata};
 pub use pattern::Pattern;
+pub use quantization::Quantization;
 pub use quantize::quantize;
 pub use stats::{Bin, Stats, stats};
-pub use summary::{Detail, ModelSummary, Summary, describe_region, model_summary, summary};
+pub use summary::{
+    Detail, ModelSummary, Summary, describe_region, model_summary, summary, vocabulary,
+};
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
 pub use weighbridge_encoder::{self as encoder, Encoder};

@@ -1,7 +1,7 @@
 //! Patterns of names.
 
 use std::str::FromStr;
-use weighbridge_format::Error;
+use weighbridge_format::{Advice, Container, Error, Listing};
 
 /// A pattern of names, with `*`, `?` and `[…]`.
 #[derive(Clone, Debug)]
@@ -28,7 +28,21 @@ impl FromStr for Pattern {
     }
 }
 
-/// Several patterns.
-pub(crate) fn patterns(list: &[String]) -> Result<Vec<Pattern>, Error> {
-    list.iter().map(|text| text.parse()).collect()
+/// Several patterns of a container's tensors.
+pub(crate) fn patterns(list: &[String], container: &Container) -> Result<Vec<Pattern>, Error> {
+    let fitting = |text: &String| {
+        let pattern = text.parse()?;
+        must_fit(&pattern, container)?;
+        Ok(pattern)
+    };
+    list.iter().map(fitting).collect()
+}
+
+/// A pattern that fits no tensor is a mistake, whatever it is for.
+pub(crate) fn must_fit(pattern: &Pattern, container: &Container) -> Result<(), Error> {
+    if container.tensors.iter().any(|t| pattern.matches(&t.name)) {
+        return Ok(());
+    }
+    let what = format!("no tensor fits {:?}", pattern.as_str());
+    Err(Error::refused(what, Advice::See(Listing::Tensors)))
 }

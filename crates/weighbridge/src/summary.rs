@@ -1,6 +1,7 @@
 //! What is inside a container, as JSON.
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, must_fit};
+use crate::quantization::Quantization;
 use crate::stats::{Stats, stats};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
@@ -9,8 +10,9 @@ use weighbridge_codec::Scalar;
 use weighbridge_encoder as encoder;
 use weighbridge_format::model::{SubwordKind, Subwords, Value};
 use weighbridge_format::spec::ModelSpec;
+use weighbridge_format::spec::tokenizer::{TOKENIZER, all_tokens};
 use weighbridge_format::wire::What;
-use weighbridge_format::{Container, Error, Tensor};
+use weighbridge_format::{Container, Error, Formats, Tensor, Vocabulary};
 
 /// How much a summary tells.
 #[derive(Clone, Debug, Default)]
@@ -35,11 +37,17 @@ impl Detail {
     }
 
     /// The tensors that are to be listed.
-    pub fn chosen<'a>(&'a self, container: &'a Container) -> impl Iterator<Item = &'a Tensor> {
-        container
-            .tensors
-            .iter()
-            .filter(|t| self.tensors.as_ref().is_none_or(|g| g.matches(&t.name)))
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the pattern fits no tensor.
+    pub fn chosen<'a>(
+        &'a self,
+        container: &'a Container,
+    ) -> Result<impl Iterator<Item = &'a Tensor>, Error> {
+        let pattern = self.tensors.as_ref();
+        pattern.map_or(Ok(()), |pattern| must_fit(pattern, container))?;
+        let fits = move |t: &&Tensor| pattern.is_none_or(|pattern| pattern.matches(&t.name));
+        Ok(container.tensors.iter().filter(fits))
     }
 }
 
@@ -48,6 +56,7 @@ impl Detail {
 pub struct Summary<'a> {
     format: &'a str,
     layout: &'a str,
+    flags: Vec<String>,
     size: u64,
     #[serde(serialize_with = "as_map")]
     metadata: &'a [(String, Value)],
@@ -78,6 +87,8 @@ pub struct ModelSummary {
 struct TensorSummary<'a> {
     name: &'a str,
     encoding: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantization: Option<Quantization>,
     shape: &'a [u64],
     offset: Option<u64>,
     bytes: Option<u64>,
@@ -134,12 +145,36 @@ pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Erro
     Ok(Some(ModelSummary { spec, lacks }))
 }
 
+/// All tokens of a container: those of its vocabulary, or of the tokenizer.json in it, whatever kind
+/// of tokenizer that describes.
+///
+/// # Errors
+/// [`Error::Refused`] if there are none; [`Error::Unsupported`] if the tokenizer.json has a vocabulary
+/// that can't be listed.
+pub fn vocabulary(container: &Container) -> Result<Cow<'_, Vocabulary>, Error> {
+    if let Some(vocabulary) = &container.vocabulary {
+        return Ok(Cow::Borrowed(vocabulary));
+    }
+    let Some(file) = container.attachments.iter().find(|a| a.name == TOKENIZER) else {
+        return Err(Error::refused("there is no vocabulary in it", ""));
+    };
+    let tokens = all_tokens(&file.data.load()?).map_err(|wrong| {
+        let message = format!("{} has {}, not {}", wrong.field, wrong.found, wrong.expected);
+        Error::unsupported("vocabulary", message, "")
+    })?;
+    let mut vocabulary = Vocabulary::from_tokens(tokens.iter());
+    vocabulary.find_special();
+    Ok(Cow::Owned(vocabulary))
+}
+
 /// Everything that is to be said of a container.
 ///
 /// # Errors
-/// If values that are asked for can't be read.
+/// If values that are asked for can't be read; [`Error::Refused`] if there are no such tensors, or no
+/// vocabulary that was asked for.
 pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summary<'a>, Error> {
-    let vocabulary = container.vocabulary.as_ref().map(|v| {
+    let listed = if detail.vocabulary { Some(vocabulary(container)?) } else { None };
+    let vocabulary = listed.as_deref().or(container.vocabulary.as_ref()).map(|v| {
         let special: Map<_, _> =
             v.special.iter().map(|(n, id)| (n.clone(), (*id).into())).collect();
         let mut object = json!({"size": v.len(), "special": special});
@@ -149,14 +184,16 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summa
         object
     });
     let attachments = container.attachments.iter();
-    let tensors = detail.chosen(container).map(|t| tensor_summary(t, detail));
+    let tensors = detail.chosen(container)?.map(|t| tensor_summary(t, detail));
     let regions = container.regions.list().iter().map(|r| {
         let what = describe_region(container, r.what);
         RegionSummary { start: r.span.start, end: r.span.end, what }
     });
+    let info = Formats::builtin().find(container.format).map(|f| f.info());
     Ok(Summary {
         format: container.format,
         layout: &container.layout,
+        flags: info.map(|info| (info.flags)(container)).unwrap_or_default(),
         size: container.size,
         metadata: &container.metadata,
         sizevars: container.sizevars.iter().map(|(k, v)| (k.clone(), (*v).into())).collect(),
@@ -208,6 +245,7 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> Result<TensorSumma
     Ok(TensorSummary {
         name: &tensor.name,
         encoding: tensor.encoding.name(),
+        quantization: Quantization::of(&tensor.encoding),
         shape: &tensor.shape,
         offset: tensor.view().map(|v| v.span().start),
         bytes: tensor.stored_len(),

@@ -4,15 +4,15 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use weighbridge::encoder::{Pooling, Precision, Settings};
 
-/// Give texts their vectors
+/// Turn texts into vectors
 #[derive(Debug, Args)]
 #[command(
     after_help = "Texts are arguments, lines of --input, or lines of standard input. Files named .jsonl or .ndjson,
 and any input with --field, have a JSON object on each line.
 
 Without --output, vectors are printed: as JSON lines, or shortened on a terminal. With it, rows are
-first collected in OUT.partial beside it. A run that was interrupted goes on from there with --resume
-and gives the same file. Rows that can't be kept exactly (i8bin) are measured and reported.
+first collected in OUT.partial beside it. A run that was interrupted goes on from there with
+--resume, and gives the same file. What rounding does to the rows (i8bin) is measured and reported.
 
 Examples:
   weighbridge embed --model all-MiniLM-L6-v2/ \"a text\" \"another text\"
@@ -33,22 +33,22 @@ pub(crate) struct Embed {
     /// Lines are JSON objects, and this member is the text; the others are kept with the rows
     #[arg(long, value_name = "NAME", conflicts_with = "texts")]
     pub field: Option<String>,
-    /// What to write; else, and with -, vectors are printed
+    /// Where to write; without it, or with -, vectors are printed
     #[arg(long, short, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Target format; else the output's extension says it
+    /// Target format; by default the output's extension decides
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
-    /// Texts that are read, embedded and kept together; the model's own batches are made of them
+    /// How many texts are read, embedded and stored together; the model's own batches are made of them
     #[arg(long, value_name = "N", default_value_t = weighbridge::embed::WINDOW, value_parser = super::at_least_one)]
     pub batch: usize,
-    /// How the vectors of a text's tokens become one; else as the model says
+    /// How the vectors of a text's tokens become one; by default as the model says
     #[arg(long, value_enum)]
     pub pooling: Option<PoolingName>,
-    /// Leave vectors the length they have
+    /// Don't bring vectors to unit length
     #[arg(long)]
     pub no_normalize: bool,
-    /// Only so many of a vector's first values
+    /// Keep only this many of a vector's first values
     #[arg(long, value_name = "D", value_parser = super::at_least_one)]
     pub dimensions: Option<usize>,
     /// Go on with a run that was interrupted
@@ -70,7 +70,7 @@ pub(crate) struct Embed {
     pub json: bool,
 }
 
-/// Say how near two texts are: the cosine of the angle between their vectors
+/// Say how similar two texts are: the cosine of the angle between their vectors
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weighbridge compare --model all-MiniLM-L6-v2/ \"a cat sits outside\" \"the cat is in the garden\"
@@ -84,7 +84,7 @@ pub(crate) struct Compare {
     /// The text to compare it with
     #[arg(value_name = "B")]
     pub second: String,
-    /// How the vectors of a text's tokens become one; else as the model says
+    /// How the vectors of a text's tokens become one; by default as the model says
     #[arg(long, value_enum)]
     pub pooling: Option<PoolingName>,
     #[command(flatten)]
@@ -103,9 +103,9 @@ pub(crate) struct Tokenize {
     /// A file or directory with a model, or the name of one
     #[arg(long, short, value_name = "MODEL")]
     pub model: String,
-    /// The text to take apart
+    /// The text to split into tokens
     pub text: String,
-    /// At most so many tokens, the two marks included; else as the model says
+    /// Use at most this many tokens, the special ones included; by default as the model says
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     pub max_tokens: Option<usize>,
     /// Print one JSON object
@@ -122,10 +122,10 @@ pub(crate) struct Model {
     /// Numbers that the model computes with: bf16 and q8 are faster and less exact
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
     pub precision: PrecisionName,
-    /// At most so many tokens of a text count, its two marks included; else as the model says
+    /// Use at most this many tokens of a text, the special ones included; by default as the model says
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     pub max_tokens: Option<usize>,
-    /// Threads to use; else all cores
+    /// Threads to use; by default all cores
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     pub threads: Option<usize>,
 }

@@ -7,7 +7,7 @@ use weighbridge::quantize::Method;
 /// Store the weights of a model in fewer bits, and say what that cost
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Methods, with bits a weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
+    after_help = "Methods, with bits per weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
 32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin),
 pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
 
@@ -28,19 +28,19 @@ pub(crate) struct Quantize {
     /// How to store the values
     #[arg(long, value_parser = Method::NAMES)]
     pub method: String,
-    /// Quantize only tensors whose names fit (repeatable); the others are kept
+    /// Quantize only tensors whose names match (repeatable); the others are kept
     #[arg(long, value_name = "GLOB")]
     pub select: Vec<String>,
-    /// Keep tensors whose names fit as they are (repeatable)
+    /// Keep tensors whose names match as they are (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Another method, or keep, for tensors whose names fit (repeatable; the last that fits counts)
+    /// Another method, or keep, for tensors whose names match (repeatable; the last match counts)
     #[arg(long = "override", value_name = "GLOB=METHOD", value_parser = method_override)]
     pub overrides: Vec<(String, Method)>,
     /// Keep tensors of fewer bytes as they are
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub min_bytes: u64,
-    /// Bounds to clamp values to first; else the largest magnitude of each tensor
+    /// Clamp values to these bounds first; by default to the largest magnitude of each tensor
     #[arg(long, value_name = "MIN,MAX", value_parser = bounds, allow_hyphen_values = true)]
     pub clip: Option<(f32, f32)>,
     /// best looks for the smallest error; reference does what the reference tool does
@@ -60,7 +60,7 @@ pub(crate) struct Quantize {
     /// vectors of texts stay close
     #[arg(long, conflicts_with = "calibrate_with")]
     pub no_calibrate: bool,
-    /// For pq and opq: parts of a row, one byte each; else parts of about ten values
+    /// For pq and opq: parts of a row, one byte each; by default parts of about ten values
     #[arg(long, value_name = "M")]
     pub subquantizers: Option<u64>,
     /// For pq and opq: bits of a code, 1 to 8
@@ -72,7 +72,7 @@ pub(crate) struct Quantize {
     /// Print the report without writing
     #[arg(long)]
     pub report_only: bool,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace existing files
@@ -87,9 +87,11 @@ pub(crate) struct Quantize {
 
 fn method_override(text: &str) -> Result<(String, Method), String> {
     // Names may have an = in them, methods have none.
-    let (glob, name) = text.rsplit_once('=').ok_or("a pattern and a method with = between them")?;
+    let (glob, name) =
+        text.rsplit_once('=').ok_or("a pattern and a method separated by = are needed")?;
     let method = Method::from_name(name);
-    let known = || format!("there is no method {name:?}; one of {} keep", Method::NAMES.join(" "));
+    let known =
+        || format!("there is no method {name:?}; the methods are {} keep", Method::NAMES.join(" "));
     method.map(|m| (glob.to_owned(), m)).ok_or_else(known)
 }
 
@@ -97,6 +99,6 @@ fn bounds(text: &str) -> Result<(f32, f32), String> {
     let number = |t: &str| t.trim().parse::<f32>().map_err(|e| format!("{t:?}: {e}"));
     match text.split_once(',') {
         Some((low, high)) => Ok((number(low)?, number(high)?)),
-        None => Err("two numbers with a comma between them are needed".to_owned()),
+        None => Err("two numbers separated by a comma are needed".to_owned()),
     }
 }

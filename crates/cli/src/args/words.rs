@@ -1,24 +1,26 @@
 //! Verbs for word embeddings, and for metadata.
 
-use super::{at_least_one, pair};
+use super::{MetadataEdits, at_least_one};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Print the vectors of words, of unknown ones through their subwords
+/// Print the vectors of words; those of unknown words are made of their subwords
 #[derive(Debug, Args)]
-#[command(after_help = "Without words, they are read from standard input, one a line.
+#[command(
+    after_help = "Without words on the command line, they are read from standard input, one per line.
 Exit code: 1 if a word has no vector.
 
 Examples:
   weighbridge lookup words.fifu truck lorry
-  weighbridge lookup words.fifu --json < words.txt | jq .vector[0]")]
+  weighbridge lookup words.fifu --json < words.txt | jq .vector[0]"
+)]
 pub(crate) struct Lookup {
     /// A file of any format with words and vectors
     pub file: PathBuf,
     /// Words; without any, they are read from standard input
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
-    /// Print an object a word, each on a line
+    /// Print one object per word, each on its own line
     #[arg(long)]
     pub json: bool,
 }
@@ -26,7 +28,8 @@ pub(crate) struct Lookup {
 /// Find the words nearest to a word
 #[derive(Debug, Args)]
 #[command(after_help = "Nearness is the cosine of the angle between vectors.
-Without words, they are read from standard input, one a line, and each is answered at once.
+Without words on the command line, they are read from standard input, one per line, and each is
+answered at once.
 Exit code: 1 if a word has no vector.
 
 Examples:
@@ -42,16 +45,16 @@ pub(crate) struct Similar {
     /// How many words to find
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub k: usize,
-    /// Print an object a word, each on a line
+    /// Print one object per word, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
 /// Answer: A is to B as C is to what?
 #[derive(Debug, Args)]
-#[command(after_help = "The three words are no answers.
-Without words, questions are read from standard input: a line has three words with tabs between
-them, or without tabs with spaces. Each is answered at once.
+#[command(after_help = "The three words themselves are never given as answers.
+Without words on the command line, questions are read from standard input: each line has three
+words, separated by tabs, or by spaces if there are no tabs. Each is answered at once.
 Exit code: 1 if a word has no vector.
 
 Examples:
@@ -66,16 +69,16 @@ pub(crate) struct Analogy {
     /// How many words to find
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub k: usize,
-    /// Print an object a question, each on a line
+    /// Print one object per question, each on its own line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Count how many analogies of a file come out right
+/// Count how many analogy questions are answered correctly
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The questions are a text file as word2vec has it: `: name` begins a section, and other lines
-have four words. The fourth is the right answer.
+    after_help = "The questions are a text file like that of word2vec: `: name` begins a section, and every other
+line has four words. The fourth is the right answer.
 
 Examples:
   weighbridge evaluate words.fifu questions-words.txt
@@ -84,7 +87,7 @@ Examples:
 pub(crate) struct Evaluate {
     /// A file of any format with words and vectors
     pub file: PathBuf,
-    /// A file of questions, four words on a line
+    /// A file of questions, four words per line
     pub questions: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -100,24 +103,24 @@ pub(crate) struct Evaluate {
 pub(crate) struct Select {
     /// A file of any format with words and vectors
     pub file: PathBuf,
-    /// A text file with a word a line; - is standard input
+    /// A text file with one word per line; - is standard input
     pub words: PathBuf,
     /// What to write
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Target format; else the output's extension says it
+    /// Target format; by default the output's extension decides
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
     /// Type to store real numbers in
     #[arg(long, value_parser = ["f32", "f16", "bf16"])]
     pub dtype: Option<String>,
-    /// Go on when some of the words are not in the file
+    /// Proceed even if some of the words are not in the file
     #[arg(long)]
     pub ignore_unknown: bool,
     /// Print the plan, the sizes and the losses without writing
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace existing files
@@ -134,27 +137,24 @@ pub(crate) struct Select {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Changes replace the file in one step, or are written to --out; all else in it stays as it is.
-A value keeps its type (number, boolean) where the new text can be read as that.
+Types: str, bool, and those of numbers, such as f32, f64, i32, i64, u32 and u64.
 
 Examples:
   weighbridge metadata words.fifu
   weighbridge metadata words.fifu --json | jq .description
   weighbridge metadata words.fifu --set license=CC0 --remove draft
+  weighbridge metadata model.oinf --set rate=0.5 --set steps:i64=100 --set-size B=8
   weighbridge metadata minilm.weights --set model_version=2 --out new.weights"
 )]
 pub(crate) struct Metadata {
     /// A file of any format, or a Hugging Face model directory
     pub file: PathBuf,
-    /// Set a value (repeatable)
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    pub set: Vec<(String, String)>,
-    /// Remove a value (repeatable)
-    #[arg(long, value_name = "KEY")]
-    pub remove: Vec<String>,
+    #[command(flatten)]
+    pub edits: MetadataEdits,
     /// Write to this file and leave the other as it is
     #[arg(long, value_name = "OUT")]
     pub out: Option<PathBuf>,
-    /// Go on when something can't be kept
+    /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
     /// Replace an existing --out

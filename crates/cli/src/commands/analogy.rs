@@ -26,13 +26,13 @@ pub(super) fn run(args: &Analogy, options: &Options, files: Files) -> Result<Exi
         false => vec![args.words.join("\t")],
     };
     let together = together(args.k.min(embeddings.len()));
-    ask(given, "three words a line, with spaces or tabs between them", together, |lines| {
+    ask(given, "three words per line, separated by spaces or tabs", together, |lines| {
         let words: Vec<_> = lines.iter().map(|line| split(line)).collect();
         let questions = words.iter().map(|words| match words.as_slice() {
             [a, b, c] => embeddings.analogy_question([a, b, c]),
             other => Err(Error::refused(
                 format!("a line has {} words instead of three", other.len()),
-                "tabs between them allow for words with spaces",
+                "separate them by tabs if words have spaces in them",
             )),
         });
         let found = answer(&embeddings, questions.collect(), args.k)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::DType;
 use weighbridge::words::parse_words;
-use weighbridge::{Edit, Error, Formats, Options, Output};
+use weighbridge::{Error, Formats, Options, Output, check_changes};
 
 pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
@@ -15,14 +15,14 @@ pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<Exi
     let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
     let container = files.open(&args.input, options)?;
     formats.check_options(options, container.format, format)?;
-    let mut edit = Edit::new();
+    let mut edit = args.metadata.edit();
     edit.select.clone_from(&args.select);
     edit.exclude.clone_from(&args.exclude);
     edit.rename.clone_from(&args.rename);
-    edit.set.clone_from(&args.set);
     edit.dtype = dtype(args.dtype.as_deref());
     edit.words = args.words.as_deref().map(read_words).transpose()?;
     edit.explicit = args.explicit;
+    check_changes(&container, &edit, format)?;
     let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
     let output = Output::new(&args.output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;

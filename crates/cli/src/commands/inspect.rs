@@ -33,6 +33,10 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String
     if let Some(model) = weighbridge::model_summary(container)? {
         out.push_str(&model_line(&model));
     }
+    let flags = info.map(|info| (info.flags)(container)).unwrap_or_default();
+    if !flags.is_empty() {
+        out.push_str(&format!("flags: {}\n", flags.join(", ")));
+    }
     if info.is_some_and(|i| i.declarations) {
         out.push('\n');
         out.push_str(&render::declarations(container, detail)?);

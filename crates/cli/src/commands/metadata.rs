@@ -7,37 +7,35 @@ use crate::render::{Table, safe};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::{
-    Advice, Container, Detail, Edit, Error, Formats, Options, Output, check_metadata, summary,
+    Advice, Container, Detail, Error, Formats, Options, Output, check_metadata, summary,
 };
 
 pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
-    let edits = !args.set.is_empty() || !args.remove.is_empty();
-    if !edits && args.out.is_some() {
-        let hint = "--set and --remove say what; a plain copy is a matter of `cp`";
+    let is_shown = args.edits.is_empty();
+    if is_shown && args.out.is_some() {
+        let hint = "--set, --set-size and --remove say what; `cp` makes a plain copy";
         return Err(Error::refused("there is nothing to change", hint));
     }
     let formats = Formats::builtin();
     let container = files.open(&args.file, options)?;
-    if !edits {
+    if is_shown {
         return show(args, &container);
     }
     let unknown = || Error::refused(format!("there is no format {:?}", container.format), "");
     let format = formats.find(container.format).ok_or_else(unknown)?;
-    check_metadata(&container, format)?;
+    let edit = args.edits.edit();
+    check_metadata(&container, &edit, format)?;
     if (format.info().is_folder || container.sharded) && args.out.is_none() {
-        let what = "is more than one file and is not replaced";
+        let what = "consists of several files and is not replaced in place";
         let advice = Advice::set("out", "names where to write");
         return Err(Error::refused_file(&args.file, what, advice));
     }
     let id = format.info().id;
     if let Some(other) = args.out.as_deref().and_then(|out| belongs_elsewhere(formats, out, id)) {
-        let what = format!("the name belongs to {other}, and the metadata of {id} is edited");
+        let what = format!("the extension belongs to {other}, but the file is {id}");
         return Err(Error::refused(what, "`convert --set` changes the format too"));
     }
-    let mut edit = Edit::new();
-    edit.set.clone_from(&args.set);
-    edit.remove.clone_from(&args.remove);
     let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
     let output = Output::new(args.out.as_deref().unwrap_or(&args.file));
     let output = output.overwrite(args.force || args.out.is_none());
@@ -58,13 +56,21 @@ fn show(args: &Metadata, container: &Container) -> Result<ExitCode, Error> {
         let detail = Detail::new();
         return super::print_json(&summary(container, &detail)?.metadata());
     }
-    if container.metadata.is_empty() {
+    if container.metadata.is_empty() && container.sizevars.is_empty() {
         return super::print("no metadata\n");
     }
-    let mut table = Table::new(&["key", "value"]);
-    for (key, value) in &container.metadata {
-        let text = value.to_plain_text().unwrap_or_else(|| value.type_name());
-        table.row(vec![safe(key), safe(&text)]);
+    let mut out = String::new();
+    if !container.metadata.is_empty() {
+        let mut table = Table::new(&["key", "type", "value"]);
+        for (key, value) in &container.metadata {
+            let as_json = || serde_json::to_string(value).unwrap_or_default();
+            let text = value.to_plain_text().unwrap_or_else(as_json);
+            table.row(vec![safe(key), value.type_name(), safe(&text)]);
+        }
+        out = table.render();
     }
-    super::print(&table.render())
+    for (name, size) in &container.sizevars {
+        out.push_str(&format!("  {} := {size}\n", safe(name)));
+    }
+    super::print(&out)
 }

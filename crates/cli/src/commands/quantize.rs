@@ -104,7 +104,7 @@ fn lines(path: &Path) -> Result<Vec<String>, Error> {
         text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
     if lines.is_empty() {
         let what = format!("{:?} has no lines of text", path.display().to_string());
-        return Err(Error::refused(what, "--calibrate-with takes a file with a text a line"));
+        return Err(Error::refused(what, "--calibrate-with takes a file with one text per line"));
     }
     Ok(lines)
 }
@@ -131,7 +131,7 @@ fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>) -> Stri
         out.push_str(&format!("wrote {}\n", styled(BOLD, name)));
     }
     out.push_str(&format!(
-        "  size     {} of tensors become {}, {:.2} bits a quantized weight\n",
+        "  size     {} of tensors become {}, {:.2} bits per quantized weight\n",
         render::size(report.bytes_before),
         styled(GREEN, render::size(report.bytes_after)),
         report.bits_per_weight,

@@ -1,10 +1,11 @@
 //! The notation of the OINF specification: `B := 4`, `w1: f32[16, 32] = { … }`.
 
+use super::tensors::{quantized, tokens};
 use super::{general, safe};
 use weighbridge::codec::{DType, Scalar};
 use weighbridge::model::{Array, Value};
 use weighbridge::wire::to_len;
-use weighbridge::{Container, Detail, Error, Stats, Tensor, stats};
+use weighbridge::{Container, Detail, Error, Stats, Tensor, stats, vocabulary};
 
 /// Size variables, metadata and tensors with previews; with statistics when they are asked for.
 pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<String, Error> {
@@ -18,9 +19,15 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<Str
     for (key, value) in &container.metadata {
         out.push_str(&format!("{}: {}\n", safe(key), declared_value(value)?));
     }
-    if let Some(v) = &container.vocabulary {
+    let listed = if detail.vocabulary { Some(vocabulary(container)?) } else { None };
+    if let Some(v) = listed.as_deref().or(container.vocabulary.as_ref()) {
         let special: Vec<_> = v.special.iter().map(|(n, id)| format!("{n} {id}")).collect();
-        out.push_str(&format!("vocabulary: {} tokens, {}\n", v.len(), special.join(", ")));
+        let special =
+            if special.is_empty() { String::new() } else { format!(", {}", special.join(", ")) };
+        out.push_str(&format!("vocabulary: {} tokens{special}\n", v.len()));
+        if detail.vocabulary {
+            out.push_str(&tokens(v));
+        }
     }
     for a in &container.attachments {
         out.push_str(&format!("attachment {}: {} bytes\n", safe(&a.name), a.data.len()));
@@ -31,7 +38,7 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<Str
     if out.ends_with('\n') && !out.ends_with("\n\n") {
         out.push('\n');
     }
-    for tensor in detail.chosen(container) {
+    for tensor in detail.chosen(container)? {
         out.push_str(&declared_tensor(tensor, detail)?);
         out.push('\n');
     }
@@ -79,6 +86,9 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
         return Ok(format!("{name}: {dtype} = {}\n", at(0)?));
     }
     let mut out = format!("{name}: {kind} = {}\n", values(&tensor.shape, count, at)?);
+    if let Some(quantized) = quantized(tensor) {
+        out.push_str(&format!("- {quantized}\n"));
+    }
     if detail.stats
         && let Some(s) = stats(tensor)?
     {

@@ -9,7 +9,7 @@ mod tensors;
 pub(crate) use declarations::declarations;
 pub(crate) use findings::{error, failure, usage, verdict};
 pub(crate) use number::{general, grouped, size};
-pub(crate) use table::Table;
+pub(crate) use table::{Table, short};
 pub(crate) use tensors::{bar, overview, region_map};
 
 use anstyle::{AnsiColor, Style};

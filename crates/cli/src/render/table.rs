@@ -1,6 +1,7 @@
 //! Columns of text.
 
 use super::{DIM, styled};
+use std::borrow::Cow;
 
 /// Rows of cells, aligned when printed. The last column is as long as it is.
 pub(crate) struct Table {
@@ -22,11 +23,13 @@ impl Table {
         }
     }
 
-    /// Adds a row, with a cell for every column.
+    /// Adds a row, with a cell for every column. Only the last column has room for any length: a long
+    /// cell in another would push all rows out of sight.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.header.len());
-        for cell in &cells {
-            self.text.push_str(cell);
+        for (column, cell) in cells.iter().enumerate() {
+            let is_last = column + 1 == self.header.len();
+            self.text.push_str(&if is_last { Cow::Borrowed(cell.as_str()) } else { short(cell) });
             self.ends.push(self.text.len());
         }
     }
@@ -84,6 +87,15 @@ impl Table {
             out.push_str(cell);
             out.extend(gap);
         }
+    }
+}
+
+/// A text with its end cut off where it is long.
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]).into(),
+        None => text.into(),
     }
 }
 

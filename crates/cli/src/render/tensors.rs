@@ -1,9 +1,12 @@
 //! The overview of a container, and the map of its bytes.
 
 use super::declarations::{run, value_at};
-use super::{BOLD, DIM, Table, general, grouped, safe, size, styled};
+use super::{BOLD, DIM, Table, general, grouped, safe, short, size, styled};
 use weighbridge::model::{SubwordKind, Subwords, Value};
-use weighbridge::{Container, Detail, Error, Stats, Tensor, describe_region, stats};
+use weighbridge::{
+    Container, Detail, Error, Quantization, Stats, Tensor, Vocabulary, describe_region, stats,
+    vocabulary,
+};
 
 pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String, Error> {
     let mut out = String::new();
@@ -19,9 +22,13 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
     for (name, value) in &container.sizevars {
         out.push_str(&format!("  {} := {value}\n", safe(name)));
     }
-    let chosen: Vec<_> = detail.chosen(container).collect();
+    let chosen: Vec<_> = detail.chosen(container)?.collect();
     out.push_str(&title(&format!("tensors ({})", chosen.len())));
-    let mut table = Table::new(&["name", "type", "shape", ">offset", ">bytes"]);
+    let mut titles = vec!["name", "type", "shape", ">offset", ">bytes"];
+    if chosen.iter().any(|t| t.encoding.is_quantized()) {
+        titles.push("quantized");
+    }
+    let mut table = Table::new(&titles);
     for t in &chosen {
         let offset = match t.view() {
             Some(v) => format!("{:#x}", v.span().start),
@@ -29,13 +36,16 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
             None => "declared".to_owned(),
         };
         let bytes = t.stored_len().map(grouped).unwrap_or_default();
-        table.row(vec![
+        let mut row = vec![
             safe(&t.name),
             t.encoding.name().into_owned(),
             format!("{:?}", t.shape),
             offset,
             bytes,
-        ]);
+            quantized(t).unwrap_or_default(),
+        ];
+        row.truncate(titles.len());
+        table.row(row);
     }
     out.push_str(&table.render());
     if detail.stats || detail.values {
@@ -43,16 +53,15 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
             out.push_str(&tensor_detail(tensor, detail)?);
         }
     }
-    if let Some(v) = &container.vocabulary {
+    let listed = if detail.vocabulary { Some(vocabulary(container)?) } else { None };
+    if let Some(v) = listed.as_deref().or(container.vocabulary.as_ref()) {
         out.push_str(&title(&format!("vocabulary ({} tokens)", grouped(v.len() as u64))));
         for (name, id) in &v.special {
             let token = usize::try_from(*id).ok().and_then(|i| v.token(i)).unwrap_or_default();
             out.push_str(&format!("  {name:<5} {id:>6}  {}\n", safe(&token)));
         }
         if detail.vocabulary {
-            for (id, token) in v.tokens().enumerate() {
-                out.push_str(&format!("  {id:>6}  {}\n", safe(&token)));
-            }
+            out.push_str(&tokens(v));
         }
     }
     if let Some(subwords) = &container.subwords {
@@ -75,16 +84,57 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
 }
 
 fn short_value(value: &Value) -> String {
-    const MOST: usize = 80;
     let text = safe(&value.to_plain_text().unwrap_or_else(|| value.type_name()));
-    match text.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    short(&text).into_owned()
+}
+
+/// A token a line, after its number.
+pub(super) fn tokens(vocabulary: &Vocabulary) -> String {
+    let line =
+        |(id, token): (usize, std::borrow::Cow<str>)| format!("  {id:>6}  {}\n", safe(&token));
+    vocabulary.tokens().enumerate().map(line).collect()
+}
+
+/// How the codes of a tensor become values, in a few words.
+pub(super) fn quantized(tensor: &Tensor) -> Option<String> {
+    let range = |values: &mut dyn Iterator<Item = f64>| {
+        let (low, high) = values
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        format!("{} to {}", general(low), general(high))
+    };
+    Some(match Quantization::of(&tensor.encoding)? {
+        Quantization::Divisor { divisor } => format!("divided by {}", general(divisor.into())),
+        Quantization::Scales { axis, count, scales, zero_points } => {
+            let scales: Vec<f64> = scales.into_iter().map(f64::from).collect();
+            let (mut text, zeros) = match (axis, scales.as_slice()) {
+                (None, [scale]) => (format!("scale {}", general(*scale)), "zero point"),
+                (axis, _) => {
+                    let axis = axis.map(|axis| format!(" on axis {axis}")).unwrap_or_default();
+                    let range = range(&mut scales.iter().copied());
+                    (format!("{} scales{axis}, {range}", grouped(count as u64)), "zero points")
+                }
+            };
+            match zero_points.as_deref() {
+                None => {}
+                Some([zero]) => text.push_str(&format!(", {zeros} {}", general(*zero))),
+                Some(list) => {
+                    text.push_str(&format!(", {zeros} {}", range(&mut list.iter().copied())));
+                }
+            }
+            text
+        }
+        Quantization::Blocks { values } => format!("blocks of {}", grouped(values as u64)),
+        Quantization::Parts { parts, centroids, rotated, norms } => format!(
+            "{parts} parts of {centroids} centroids{}{}",
+            if rotated { ", rotated" } else { "" },
+            if norms { ", norms" } else { "" }
+        ),
+        _ => return None,
+    })
 }
 
 fn tensor_detail(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
-    let mut out = format!("\n{}\n", styled(BOLD, safe(&tensor.name)));
+    let mut out = format!("\n{}\n", styled(BOLD, short(&safe(&tensor.name))));
     if detail.values && tensor.has_data() {
         let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
         let shown = run(0, count, &|i| value_at(tensor, i as u64))?;

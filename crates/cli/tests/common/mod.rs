@@ -44,3 +44,30 @@ pub(crate) fn folder_with_model() -> tempfile::TempDir {
     weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
     folder
 }
+
+/// Every member of an output stands on the page of the JSON shapes, as `name`.
+pub(crate) fn assert_on_the_page(value: &serde_json::Value, about: &str) {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut names = Vec::new();
+    member_names(value, &mut names);
+    let missing: Vec<_> = names.iter().filter(|n| !page.contains(&format!("`{n}`"))).collect();
+    assert!(missing.is_empty(), "{about}: {missing:?} are not on docs/json.md");
+}
+
+fn member_names(value: &serde_json::Value, names: &mut Vec<String>) {
+    // Their members are what a file calls its own things.
+    const FREE: [&str; 3] = ["metadata", "sizevars", "special"];
+    match value {
+        serde_json::Value::Array(list) => list.iter().for_each(|v| member_names(v, names)),
+        serde_json::Value::Object(map) => {
+            for (name, value) in map {
+                names.push(name.clone());
+                if !FREE.contains(&name.as_str()) {
+                    member_names(value, names);
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -89,7 +89,25 @@ pub struct FormatInfo {
     pub subword_vectors: SubwordVectors,
     /// A variant of the format that has no place for metadata where the usual one does, by name.
     pub no_metadata: fn(&Container) -> Option<&'static str>,
+    /// Why a metadata value can't be changed so, where it can't: the format demands it, or something
+    /// else in the file would go on saying it.
+    pub fixed_metadata: FixedMetadata,
+    /// The flags that are set in a file's header, by name.
+    pub flags: fn(&Container) -> Vec<String>,
 }
+
+/// What is done to a metadata value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetadataChange {
+    /// It is set to something.
+    Set,
+    /// It is removed.
+    Remove,
+}
+
+/// Why the value of a key can't be changed so in a file of the format, as the end of a sentence.
+pub type FixedMetadata =
+    fn(&Container, &str, MetadataChange) -> Result<Option<&'static str>, Error>;
 
 /// What quantizing writes into a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +144,8 @@ impl FormatInfo {
             row_layout: None,
             subword_vectors: SubwordVectors::Unit,
             no_metadata: |_| None,
+            fixed_metadata: |_, _, _| Ok(None),
+            flags: |_| Vec::new(),
         }
     }
 
@@ -256,6 +276,14 @@ impl Format {
         plan.damage.clone_from(&container.damage);
         Ok(plan)
     }
+}
+
+/// The flags of a header that a container has among its own facts: bits by name, from the lowest on.
+fn flag_names(container: &Container, names: &[&str]) -> Vec<String> {
+    let bits = container.dialect.get("flags").and_then(|f| f.as_u64()).unwrap_or(0);
+    let name =
+        |bit: usize| names.get(bit).map_or_else(|| format!("bit {bit}"), |n| (*n).to_owned());
+    (0..64).filter(|bit| bits >> bit & 1 == 1).map(name).collect()
 }
 
 /// The magic is sure; without one the name tells.

@@ -128,21 +128,14 @@ impl Container {
 
     /// Sets a metadata text, in its old place if it had one.
     pub fn set_text(&mut self, key: &str, text: impl Into<String>) {
-        let value = Value::Text(text.into());
+        self.set_value(key, Value::Text(text.into()));
+    }
+
+    /// Sets a metadata value, in its old place if it had one.
+    pub fn set_value(&mut self, key: &str, value: Value) {
         match self.metadata.iter_mut().find(|(k, _)| k == key) {
             Some((_, old)) => *old = value,
             None => self.metadata.push((key.to_owned(), value)),
-        }
-    }
-
-    /// Sets a metadata value from a text, in its old place if it had one. It keeps the type that it
-    /// had where the text can be read as that.
-    pub fn set_as_before(&mut self, key: &str, text: &str) {
-        match self.metadata.iter_mut().find(|(k, _)| k == key) {
-            Some((_, old)) => {
-                *old = old.read_alike(text).unwrap_or_else(|| Value::Text(text.into()));
-            }
-            None => self.set_text(key, text),
         }
     }
 

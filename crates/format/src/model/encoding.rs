@@ -235,6 +235,11 @@ impl Encoding {
 }
 
 impl Scaled {
+    /// A code has the same value wherever it stands.
+    pub fn is_uniform(&self) -> bool {
+        !matches!(self.scaling, Scaling::Affine { axis: Some(_), .. })
+    }
+
     /// The value of a code in a channel; NaN where it is not known.
     #[allow(clippy::cast_precision_loss)]
     pub fn value(&self, code: i128, channel: usize) -> f32 {

@@ -5,6 +5,10 @@ use crate::wire::numel;
 use serde::{Serialize, Serializer};
 use weighbridge_codec::{DType, Scalar, element};
 
+/// What the types of texts and of true or false are called.
+const TEXT: &str = "str";
+const BOOL: &str = "bool";
+
 /// A value of the metadata. Numbers are equal by their bits, so that NaN is equal to itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -55,8 +59,8 @@ impl Value {
     /// What kind of value it is, as OINF calls it.
     pub fn type_name(&self) -> String {
         match self {
-            Value::Text(_) => "str".to_owned(),
-            Value::Bool(_) => "bool".to_owned(),
+            Value::Text(_) => TEXT.to_owned(),
+            Value::Bool(_) => BOOL.to_owned(),
             Value::Number(dtype, _) => dtype.name().to_owned(),
             Value::Bits { count, .. } => format!("bitset[{count}]"),
             Value::Array(a) => {
@@ -78,14 +82,20 @@ impl Value {
         }
     }
 
-    /// A value of the same type from a text; `None` where the text can't be read as that.
-    pub fn read_alike(&self, text: &str) -> Option<Value> {
-        match self {
-            Value::Text(_) => Some(Value::Text(text.to_owned())),
-            Value::Bool(_) => text.parse().ok().map(Value::Bool),
-            Value::Number(dtype, _) => read_number(*dtype, text),
-            Value::Bits { .. } | Value::Array(_) => None,
+    /// A value of a type, by the name that [`Value::type_name`] gives it, from a text; `None` where
+    /// the text can't be read as that. Whole numbers must fit, others may be rounded.
+    pub fn parse(type_name: &str, text: &str) -> Option<Value> {
+        match type_name {
+            TEXT => Some(Value::Text(text.to_owned())),
+            BOOL => text.parse().ok().map(Value::Bool),
+            number => read_number(number_type(number)?, text),
         }
+    }
+
+    /// Whether texts can be read as a type of this name: lists, flags and complex numbers have no
+    /// such form.
+    pub fn is_parsed(type_name: &str) -> bool {
+        [TEXT, BOOL].contains(&type_name) || number_type(type_name).is_some()
     }
 
     pub(crate) fn to_json(&self) -> serde_json::Value {
@@ -120,12 +130,16 @@ impl Array {
     }
 }
 
+/// The type of single numbers with this name.
+fn number_type(name: &str) -> Option<DType> {
+    let others = [DType::C64, DType::Bool, DType::Bitset];
+    DType::from_name(name).filter(|dtype| !others.contains(dtype))
+}
+
 /// A number of a type from a text. Whole numbers must fit; others may be rounded.
 fn read_number(dtype: DType, text: &str) -> Option<Value> {
     let number = if dtype.is_integer() {
         text.parse().map(Scalar::Int).or_else(|_| text.parse().map(Scalar::UInt)).ok()?
-    } else if matches!(dtype, DType::C64 | DType::Bool | DType::Bitset) {
-        return None;
     } else {
         Scalar::Float(text.parse().ok()?)
     };
@@ -175,24 +189,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_read_as_what_was_there() {
-        let number = |dtype| Value::Number(dtype, 0);
-        for (old, text, expected) in [
-            (Value::Text("a".into()), "1", Some("str 1")),
-            (Value::Bool(false), "true", Some("bool true")),
-            (Value::Bool(false), "yes", None),
-            (number(DType::I64), "-300", Some("i64 -300")),
-            (number(DType::U64), "18446744073709551615", Some("u64 18446744073709551615")),
-            (number(DType::U8), "256", None),
-            (number(DType::I32), "1.5", None),
-            (number(DType::F32), "1.5", Some("f32 1.5")),
-            (number(DType::F16), "1e9", None),
-            (number(DType::F64), "3", Some("f64 3")),
-            (number(DType::C64), "3", None),
+    fn texts_are_read_as_a_type() {
+        for (name, text, expected) in [
+            ("str", "1", Some("1")),
+            ("bool", "true", Some("true")),
+            ("bool", "yes", None),
+            ("i64", "-300", Some("-300")),
+            ("u64", "18446744073709551615", Some("18446744073709551615")),
+            ("u8", "256", None),
+            ("i32", "1.5", None),
+            ("f32", "1.5", Some("1.5")),
+            ("f32", "abc", None),
+            ("f16", "1e9", None),
+            ("f64", "3", Some("3")),
         ] {
-            let new = old.read_alike(text);
-            let shown = new.map(|v| format!("{} {}", v.type_name(), v.to_plain_text().unwrap()));
-            assert_eq!(shown.as_deref(), expected, "{old:?} {text}");
+            let value = Value::parse(name, text);
+            let shown = value.as_ref().map(|v| v.to_plain_text().unwrap());
+            assert_eq!(shown.as_deref(), expected, "{name} {text}");
+            assert!(value.is_none_or(|v| v.type_name() == name));
+            assert!(Value::is_parsed(name));
+        }
+        for name in ["c64", "bitset", "u8[3]", "text", ""] {
+            assert!(!Value::is_parsed(name) && Value::parse(name, "3").is_none(), "{name}");
         }
     }
 }

@@ -137,7 +137,8 @@ pub fn write(
             Some(made) => (made.clone(), None, None),
             None => {
                 let temp = temporary_beside(&path, "part");
-                let out = files.create(&temp).map_err(|e| Error::io(&temp, e))?;
+                // Nobody knows the file by this name.
+                let out = files.create(&temp).map_err(|e| Error::io(&path, e))?;
                 let unfinished = Unfinished::register(&temp);
                 (temp, Some(unfinished), Some(out))
             }

@@ -17,20 +17,21 @@ pub(super) fn write_folder(
 ) -> Result<(), Error> {
     let root = temporary_beside(target, "part");
     let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };
-    staged.folder(&root)?;
+    staged.folder(&root, target)?;
     for file in &plan.files {
         let name = file.beside.as_deref().filter(|name| is_plain_name(name)).ok_or_else(|| {
             let why = "a file without a name of its own in the folder";
-            Error::io(&root, io::Error::new(io::ErrorKind::InvalidInput, why))
+            Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, why))
         })?;
-        staged.parents(&root, name)?;
-        let path = root.join(name);
-        let mut out = files.create(&path).map_err(|e| Error::io(&path, e))?;
+        staged.parents(&root, target, name)?;
+        // Errors name what everybody knows the file by.
+        let (path, known) = (root.join(name), target.join(name));
+        let mut out = files.create(&path).map_err(|e| Error::io(&known, e))?;
         staged.made.push((path.clone(), false, Unfinished::register(&path)));
-        fill(&mut *out, file, &path, progress)?;
+        fill(&mut *out, file, &known, progress)?;
     }
     for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
-        files.sync_folder(path).map_err(|e| Error::io(path, e))?;
+        files.sync_folder(path).map_err(|e| Error::io(target, e))?;
     }
     plan.check_damage()?;
     let was_there = target.is_dir();
@@ -55,18 +56,19 @@ struct StagedFolder<'a> {
 }
 
 impl StagedFolder<'_> {
-    fn folder(&mut self, path: &Path) -> Result<(), Error> {
-        self.files.create_folder(path).map_err(|e| Error::io(path, e))?;
+    /// Makes a folder that is to be known by another name.
+    fn folder(&mut self, path: &Path, known: &Path) -> Result<(), Error> {
+        self.files.create_folder(path).map_err(|e| Error::io(known, e))?;
         self.made.push((path.to_owned(), true, Unfinished::register(path)));
         Ok(())
     }
 
     /// The folders that a name leads through.
-    fn parents(&mut self, root: &Path, name: &str) -> Result<(), Error> {
+    fn parents(&mut self, root: &Path, target: &Path, name: &str) -> Result<(), Error> {
         for (at, _) in name.match_indices('/') {
             let path = root.join(&name[..at]);
             if self.folders.insert(path.clone()) {
-                self.folder(&path)?;
+                self.folder(&path, &target.join(&name[..at]))?;
             }
         }
         Ok(())

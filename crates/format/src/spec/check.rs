@@ -12,7 +12,7 @@ rules! {
     UNREADABLE "MODEL-01" Warning "a file that describes the model can't be understood";
     SENSELESS "MODEL-02" Error "a setting of the model makes no sense";
     MISSING "MODEL-03" Error "a tensor that the model needs is missing";
-    SHAPE "MODEL-04" Error "a tensor has another shape than the model needs";
+    SHAPE "MODEL-04" Error "a tensor does not have the shape that the model needs";
     NOT_REAL "MODEL-05" Error "a tensor of weights holds whole numbers without a scale";
     DISAGREES "MODEL-06" Error "what is said of the model and its content disagree";
     SPECIAL "MODEL-07" Error "a special token is another token";

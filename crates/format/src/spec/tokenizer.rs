@@ -17,6 +17,8 @@ pub use vocabulary::{NumberedTokens, SkippedVocabulary, TokenList};
 use super::Misstatement;
 use serde::Deserialize;
 use serde_json::Value as Json;
+use std::collections::HashSet;
+use vocabulary::AnyTokens;
 
 /// The name of the file that describes a tokenizer.
 pub const TOKENIZER: &str = "tokenizer.json";
@@ -76,6 +78,22 @@ impl TokenizerFile<NumberedTokens> {
     pub fn parse_with_tokens(json: &[u8]) -> Result<Self, Misstatement> {
         parse(json)
     }
+}
+
+/// All tokens that a tokenizer.json lists, by their numbers, whatever kind of tokenizer it describes:
+/// those of the vocabulary, and the added ones that are not among them.
+///
+/// # Errors
+/// If it is not the description of a tokenizer, or its numbers are not those from 0 on.
+pub fn all_tokens(json: &[u8]) -> Result<TokenList, Misstatement> {
+    let file: TokenizerFile<AnyTokens> = parse(json)?;
+    let added = file.added_tokens()?;
+    let AnyTokens(mut tokens) = file.into_vocabulary().unwrap_or_default();
+    let known: HashSet<String> = tokens.tokens().map(str::to_owned).collect();
+    for token in added.iter().filter(|token| !known.contains(&token.content)) {
+        tokens.append(&token.content)?;
+    }
+    tokens.in_order()
 }
 
 fn parse<'a, V: Deserialize<'a>>(json: &'a [u8]) -> Result<TokenizerFile<V>, Misstatement> {

@@ -148,7 +148,8 @@ impl Journal {
         let open = |path: &Path| {
             let file =
                 File::options().read(true).write(true).create(true).truncate(false).open(path);
-            file.map_err(|e| Error::io(path, e))
+            // What could not be made is the output, as far as anybody knows.
+            file.map_err(|e| Error::io(if path.exists() { path } else { output }, e))
         };
         let rows = open(&paths.rows)?;
         // Let go of by the system when the process ends, however it does.

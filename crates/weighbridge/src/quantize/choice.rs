@@ -1,7 +1,6 @@
 //! Which tensors are quantized, and how.
 
 use super::{Domain, Kept, KeptReason, Method, QuantizeSettings};
-use crate::edit::must_fit;
 use crate::pattern::{Pattern, patterns};
 use weighbridge_codec::DType;
 use weighbridge_codec::block::BlockEncoder;
@@ -19,16 +18,13 @@ pub(super) fn choose(
     container: &Container,
     settings: &QuantizeSettings,
 ) -> Result<(Vec<Chosen>, Vec<Kept>), Error> {
+    let select = patterns(&settings.select, container)?;
+    let exclude = patterns(&settings.exclude, container)?;
+    let (names, methods): (Vec<_>, Vec<_>) = settings.overrides.iter().cloned().unzip();
+    let overrides: Vec<_> = patterns(&names, container)?.into_iter().zip(methods).collect();
     if let Method::Product { .. } = settings.method {
         let (tensor, kept) = super::product::choose(container)?;
         return Ok((vec![Chosen { tensor, method: settings.method }], kept));
-    }
-    let (select, exclude) = (patterns(&settings.select)?, patterns(&settings.exclude)?);
-    let names = settings.overrides.iter().map(|(text, method)| Ok((text.parse()?, *method)));
-    let overrides = names.collect::<Result<Vec<(Pattern, Method)>, Error>>()?;
-    let all = select.iter().chain(&exclude).chain(overrides.iter().map(|(p, _)| p));
-    for pattern in all {
-        must_fit(pattern, container)?;
     }
     let (mut chosen, mut kept) = (Vec::new(), Vec::new());
     for (index, tensor) in container.tensors.iter().enumerate() {

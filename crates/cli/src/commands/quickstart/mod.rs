@@ -56,11 +56,11 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     let directory = folder.join("hf-model");
     step(&["convert", &text(&directory), &text(&folder.join("packed.weights")), "--force"])?;
 
-    say("Fewer bits a weight, with the error that this makes")?;
+    say("Fewer bits per weight, and the error that this causes")?;
     let small = folder.join("small.mcf");
     step(&["quantize", &text(&directory), &text(&small), "--method", "k4", "--force"])?;
 
-    say("Words: which are near, also to one that is not in the file")?;
+    say("Words: which are similar, even to one that is not in the file")?;
     let words = text(&folder.join("words.fifu"));
     step(&["similar", &words, "truck", "bicycles", "-k", "3"])?;
     say("A man is to a king as a woman is to whom?")?;

@@ -42,7 +42,7 @@ const QUESTIONS: [&str; 3] =
 
 /// With `all-MiniLM-L6-v2` where it can be had, else with the small sample.
 pub(super) fn run(folder: &Path, sample: &Path, offline: bool) -> Result<(), Error> {
-    say("Texts: a model that gives sentences vectors")?;
+    say("Texts: a model that turns sentences into vectors")?;
     let found = if offline { None } else { minilm()? };
     let (model, name) = match &found {
         Some(path) => (path.as_path(), "minilm"),

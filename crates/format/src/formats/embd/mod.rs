@@ -11,7 +11,7 @@ mod sections;
 mod stream;
 mod write;
 
-use super::{Format, FormatInfo};
+use super::{Format, FormatInfo, MetadataChange, flag_names};
 use crate::OptionSpec;
 use crate::model::Container;
 use crate::plan::{Holds, Keeps};
@@ -47,6 +47,11 @@ const INFO: FormatInfo = FormatInfo {
     damage: &[rules::DATA_CRC, rules::FILE_CRC],
     checksums: has_checksums,
     model_rule: Some(rules::DISAGREES),
+    flags: |c| flag_names(c, &["vocabulary", "aligned", "checksums", "compressed"]),
+    fixed_metadata: |_, key, change| {
+        let demanded = metadata::REQUIRED.contains(&key) && change == MetadataChange::Remove;
+        Ok(demanded.then_some("EMBD demands it"))
+    },
     no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
     ..FormatInfo::new("embd", "EMBD .weights")
 };

@@ -161,22 +161,19 @@ fn adapt(
         let advice = Advice::set_to("created-at", "2025-01-16T12:00:00Z", "gives one");
         report.warnings.push(note.advice(advice));
     }
-    if c.layout == "indexed"
-        && c.format == "embd"
-        && options.get("layout").is_none()
-        && complete(&c)
-    {
-        return Ok(c);
-    }
+    // What such a file does not say is not added either.
+    let layout = c.origin.as_ref().map_or(c.layout.as_str(), |origin| origin.layout.as_str());
+    let is_completed = foreign || layout != "indexed" || options.get("layout").is_some();
     for key in REQUIRED.into_iter().filter(|_| options.get("layout") != Some("stream")) {
         if c.metadata.iter().any(|(k, _)| k == key) {
             continue;
         }
         let time = created_at.clone().filter(|_| key == "created_at");
-        match derived(&c, key).map(|value| value.to_string()).or(time) {
+        let known = derived(&c, key).map(|value| value.to_string()).or(time);
+        match known.filter(|_| is_completed) {
             Some(value) => c.set_text(key, value),
             None => {
-                let text = format!("required metadata {key:?} is unknown");
+                let text = format!("required metadata {key:?} is missing");
                 let note = Note::new(NoteKind::Missing, text).about(Subject::Metadata(key.into()));
                 let advice = Advice::set_to("set", format!("{key}=VALUE"), "gives it");
                 report.warnings.push(note.advice(advice));
@@ -197,10 +194,6 @@ fn counts_up(tensor: &Tensor) -> Result<bool, Error> {
         }
     })?;
     Ok(good)
-}
-
-fn complete(c: &Container) -> bool {
-    REQUIRED.iter().all(|key| c.text(key).is_some())
 }
 
 fn size32(n: usize, what: &str) -> Result<u32, Error> {

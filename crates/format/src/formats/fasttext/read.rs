@@ -21,7 +21,10 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
     let magic = c.take(4, "magic")?;
     if magic != MAGIC {
         let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
-        return Err(finding.found(magic.escape_ascii()).hint("this is no fastText model").into());
+        return Err(finding
+            .found(magic.escape_ascii())
+            .hint("this is not a fastText model")
+            .into());
     }
     let version = c.u32("version")?;
     if version != VERSION {

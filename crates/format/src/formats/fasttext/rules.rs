@@ -17,9 +17,9 @@ rules! {
     FLORET_MODEL "FT-07" Error "the model is one of floret's";
     COUNTS_DIFFER "FT-08" Error "the number of words is impossible";
     TEXT "FT-09" Error "a word is not UTF-8";
-    SIZE "FT-10" Error "a matrix has not the rows and columns that it should have";
+    SIZE "FT-10" Error "a matrix does not have the rows and columns that it should have";
     TRAILING "FT-11" Error "bytes follow the output matrix";
-    REPEATED "FT-12" Error "a word stands twice";
+    REPEATED "FT-12" Error "a word appears twice";
     NOT_FINITE "FT-13" Warning "a value is not a finite number";
     OUTPUT_MISSING "FT-14" Error "the output matrix is missing";
 }

@@ -149,7 +149,8 @@ pub(super) fn write(
             report.lose(Subject::Metadata(name.clone()), "a table has that name");
         }
     }
-    Some(lines_like(old.unwrap_or_default(), document.to_string()))
+    let text = lines_like(old.unwrap_or_default(), document.to_string());
+    (!text.trim().is_empty()).then_some(text)
 }
 
 /// The text with the line ends that the old one had, unless that would change a value: the parser

@@ -11,11 +11,11 @@ rules! {
     VERSION "FIFU-03" Error "the version is unknown";
     UNKNOWN "FIFU-04" Error "a chunk has an unknown identifier";
     LIST "FIFU-05" Error "the list of chunks disagrees with the chunks";
-    ORDER "FIFU-06" Error "a chunk is missing, stands twice or in the wrong place";
+    ORDER "FIFU-06" Error "a chunk is missing, appears twice or is in the wrong place";
     LENGTH "FIFU-07" Error "a chunk's length disagrees with its content";
     TRAILING "FIFU-08" Error "bytes follow the last chunk";
     TEXT "FIFU-09" Error "a text is not UTF-8";
-    TOML "FIFU-10" Warning "the metadata can't be taken apart as TOML";
+    TOML "FIFU-10" Warning "the metadata can't be read as TOML";
     EMPTY "FIFU-11" Error "the vocabulary is empty";
     SUBWORDS "FIFU-12" Error "the subword parameters make no sense";
     INDICES "FIFU-13" Error "the rows of n-grams are not 0, 1, 2, …";
@@ -25,7 +25,7 @@ rules! {
     SIZES "FIFU-17" Error "the sizes of the matrix make no sense";
     NORMS_COUNT "FIFU-18" Error "there is not one norm for each word";
     PADDING "FIFU-19" Warning "padding is not zero";
-    DUPLICATE "FIFU-20" Error "a word stands twice";
+    DUPLICATE "FIFU-20" Error "a word appears twice";
     CODE "FIFU-21" Error "a code is beyond the last centroid";
     NOT_FINITE "FIFU-22" Error "a value is NaN or infinite";
     NOT_UNIT "FIFU-23" Warning "there are norms, but a row is not of unit length";

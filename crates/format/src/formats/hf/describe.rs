@@ -26,6 +26,12 @@ impl Description {
         self.settings.iter().any(|(k, v)| *k == key && v == text)
     }
 
+    /// The reason why other places can't say a key otherwise, or not at all: the files say it.
+    pub(in super::super) fn says(&self, key: &str) -> Option<&'static str> {
+        let said = self.settings.iter().any(|(k, _)| *k == key);
+        said.then_some("config.json or another file of the model says it")
+    }
+
     /// Whether config.json says what MCF has in its ModelInfo.
     pub(super) fn config_tells(&self, key: &str, text: &str) -> bool {
         let spec = &self.spec;

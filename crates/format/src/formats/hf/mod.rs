@@ -22,7 +22,7 @@ rules! {
     JSON "HF-02" Error "a file is not the JSON it should be";
     TENSORS "HF-03" Error "the tensors are in a form that is not read";
     VOCABULARY "HF-04" Error "the vocabulary is malformed";
-    TOKENIZER "HF-05" Warning "the tokenizer is none that a vocabulary and a few settings describe";
+    TOKENIZER "HF-05" Warning "the tokenizer is not one that a vocabulary and a few settings describe";
     DISAGREES "HF-06" Error "config.json and the tensors disagree";
     NOT_FINITE "HF-07" Warning "a value is not a finite number";
 }
@@ -39,6 +39,11 @@ const INFO: FormatInfo = FormatInfo {
     },
     rules: RULES,
     model_rule: Some(DISAGREES),
+    fixed_metadata: |container, key, _| match key {
+        "model_name" => Ok(Some("it is the name of the folder")),
+        "format" => Ok(Some("the header of every model.safetensors has its own")),
+        _ => Ok(describe_files(&container.attachments)?.0.says(key)),
+    },
     ..FormatInfo::new("hf", "Hugging Face directory")
 };
 

@@ -43,7 +43,14 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
     let headers = known_headers(container)?;
     // A new header has room for texts that the old one does not have.
     let all_said = |models: &Vec<Model>| untold(models).iter().all(|(_, v)| v.as_text().is_none());
-    let models = match with_headers(container, &headers)?.filter(all_said) {
+    // Nor may the old one say what was removed.
+    let is_said = |(key, text): &(String, String)| {
+        key == "format" || container.text(key) == Some(text) || description.says(key).is_some()
+    };
+    let says_no_more =
+        |models: &Vec<Model>| models.iter().flat_map(|m| &m.texts).all(|said| is_said(said));
+    let known = with_headers(container, &headers)?.filter(all_said).filter(says_no_more);
+    let models = match known {
         Some(models) => {
             count_kept(container, &mut report);
             models

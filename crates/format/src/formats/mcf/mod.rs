@@ -12,7 +12,7 @@ mod read;
 mod rules;
 mod write;
 
-use super::{Format, FormatInfo, QuantizedContent};
+use super::{Format, FormatInfo, MetadataChange, QuantizedContent, flag_names, hf};
 use crate::OptionSpec;
 use crate::model::{Scaled, Scaling};
 use crate::plan::{Holds, Keeps};
@@ -44,6 +44,12 @@ const INFO: FormatInfo = FormatInfo {
     damage: &[rules::SHARE, rules::MOST_NEGATIVE, rules::SCALE, rules::ROW_END],
     model_rule: Some(crate::spec::DISAGREES),
     quantized: Some(QuantizedContent::Weights),
+    flags: |c| flag_names(c, &["aligned"]),
+    fixed_metadata: |container, key, change| match change {
+        // What ModelInfo says counts before what the files say.
+        MetadataChange::Set => Ok(None),
+        MetadataChange::Remove => Ok(hf::describe_files(&container.attachments)?.0.says(key)),
+    },
     ..FormatInfo::new("mcf", "MCF .mcf")
 };
 

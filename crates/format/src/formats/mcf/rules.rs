@@ -25,7 +25,7 @@ rules! {
     SECTION_TWICE "MCF-08" Error "a section type appears twice";
     SECTION_VERSION "MCF-09" Error "unknown version of a section";
     INDEX "MCF-10" Error "the tensor index is malformed";
-    NAME "MCF-11" Error "a tensor's name is empty, no UTF-8 text, or lies outside the strings";
+    NAME "MCF-11" Error "a tensor's name is empty, is not UTF-8, or lies outside the strings";
     PAYLOAD_SIZE "MCF-12" Error "tensor payload has the wrong size";
     NAME_TWICE "MCF-13" Error "two tensors have the same name";
     TYPE "MCF-14" Error "unknown tensor type";
@@ -38,7 +38,7 @@ rules! {
     FLAG "MCF-21" Error "there are payloads of blocks, but the aligned flag is not set";
     SORTED "MCF-22" Error "the index says it is sorted by name, but is not";
     RESERVED "MCF-23" Error "reserved bytes are not zero";
-    QUANT_INFO "MCF-24" Error "QuantInfo has not the size that its number of records needs";
+    QUANT_INFO "MCF-24" Error "QuantInfo does not have the size that its number of records needs";
     RECORD_TENSOR "MCF-25" Error "a record is about a tensor that is not there or not quantized";
     RECORD_TWICE "MCF-26" Error "two records are about the same tensor";
     RECORD_METHOD "MCF-27" Error "a record's method is not the tensor's type";

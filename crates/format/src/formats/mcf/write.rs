@@ -100,7 +100,7 @@ impl<'a> Assembly<'a> {
             has_info: !info.is_blank(),
             reference: options.flag(REFERENCE),
         };
-        let too_large = || Error::refused("the file would be larger than a number can say", "");
+        let too_large = || Error::refused("the file would be too large", "");
         let kinds = assembly.section_kinds(!records.is_empty());
         let mut at = assembly.first_section(kinds.len());
         // Where the payloads begin must be known before the index is made, wherever it stands.
@@ -221,8 +221,8 @@ impl<'a> Assembly<'a> {
                 _ => {}
             }
             if file.size != offset + size {
-                let what = format!("{} has not the planned size", section_name(*kind));
-                return Err(Error::refused(what, "this is a mistake of weighbridge's"));
+                let what = format!("{} does not have the planned size", section_name(*kind));
+                return Err(Error::refused(what, "this is a bug in weighbridge"));
             }
         }
         if !self.is_directory_first() {

@@ -107,7 +107,7 @@ fn lacks(field: &str, whole: &Span) -> Finding {
 /// The version, as the name of the layout.
 fn read_version(raw: Option<&RawValue>, whole: &Span, findings: &mut Findings) -> String {
     let Some(raw) = raw else {
-        findings.push(lacks("version", whole).hint("older exports have none; it is taken for 1.0"));
+        findings.push(lacks("version", whole).hint("older exports have none; 1.0 is assumed"));
         return "no version".to_owned();
     };
     let version: String = serde_json::from_str(raw.get()).unwrap_or_default();

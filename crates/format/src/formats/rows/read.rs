@@ -145,7 +145,7 @@ fn shape_of_size(kind: Kind, size: u64, dim: u64) -> Result<[u64; 2], Stop> {
         return Ok([size / width, dim]);
     }
     let message = format!(
-        "Embedding file size mismatch: {size} bytes are no whole number of rows of {dim} values."
+        "Embedding file size mismatch: {size} bytes are not a whole number of rows of {dim} values."
     );
     let width = width.map_or_else(|| "too many".to_owned(), |w| w.to_string());
     Err(mismatch(size, message, format!("a multiple of {width} bytes"), DIM_HINT))

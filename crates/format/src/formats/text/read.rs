@@ -77,7 +77,7 @@ fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize),
         let dim = dimensions(sample.into_iter());
         let nothing = || {
             let finding = EMPTY.at(0..bytes.len().min(64) as u64);
-            finding.expected("lines that end with numbers").hint("this is no GloVe file")
+            finding.expected("lines that end with numbers").hint("this is not a GloVe file")
         };
         return Ok((None, lines, dim.ok_or_else(nothing)?));
     }

@@ -15,7 +15,7 @@ rules! {
     NUMBERS "TXT-05" Error "a line does not end with as many numbers as it should";
     TEXT "TXT-06" Error "a word is not UTF-8";
     UNFINISHED "TXT-07" Error "the last line has no line break";
-    REPEATED "TXT-08" Warning "words stand twice";
+    REPEATED "TXT-08" Warning "words appear twice";
     NOT_FINITE "TXT-09" Warning "a value is not a finite number";
 }
 

@@ -27,6 +27,26 @@ pub struct NumberedTokens {
 }
 
 impl NumberedTokens {
+    fn from_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<NumberedTokens, A::Error> {
+        let mut listed = NumberedTokens::default();
+        while map.next_key_seed(Append(&mut listed.tokens))?.is_some() {
+            listed.ids.push(map.next_value()?);
+        }
+        Ok(listed)
+    }
+
+    /// Adds a token with the next number.
+    pub(super) fn append(&mut self, token: &str) -> Result<(), Misstatement> {
+        // There are fewer tokens than bytes of them.
+        self.ids.push(u32::try_from(self.ids.len()).unwrap_or(u32::MAX));
+        self.tokens.push(token)
+    }
+
+    /// The tokens, in the order of the file.
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter()
+    }
+
     /// The tokens in the order of their numbers.
     ///
     /// # Errors
@@ -114,17 +134,45 @@ impl<'de> Deserialize<'de> for NumberedTokens {
                 f.write_str("a vocabulary")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut listed = NumberedTokens::default();
-                while map.next_key_seed(Append(&mut listed.tokens))?.is_some() {
-                    listed.ids.push(map.next_value()?);
-                }
-                Ok(listed)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                NumberedTokens::from_map(map)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(NumberedTokens::default())
+            }
+        }
+        deserializer.deserialize_any(Entries)
+    }
+}
+
+/// The tokens of any kind of model: a map to numbers, or a list of tokens with scores.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AnyTokens(pub(super) NumberedTokens);
+
+impl<'de> Deserialize<'de> for AnyTokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnyTokens, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = AnyTokens;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("tokens with numbers, or a list of tokens with scores")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                NumberedTokens::from_map(map).map(AnyTokens)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut listed = NumberedTokens::default();
+                while let Some((token, _)) = seq.next_element::<(String, IgnoredAny)>()? {
+                    listed.append(&token).map_err(|wrong| {
+                        serde::de::Error::custom(format!("{}: {}", wrong.field, wrong.found))
+                    })?;
+                }
+                Ok(AnyTokens(listed))
             }
         }
         deserializer.deserialize_any(Entries)

@@ -47,7 +47,7 @@ pub(super) fn value_of(
             let dtype = dtype_of(&dtype)?;
             let fits = dtype.bits() == 64 || bits >> dtype.bits() == 0;
             if !fits || matches!(dtype, DType::C64 | DType::Bitset | DType::Bool) {
-                return Err(format!("metadata {key:?} is no {dtype}"));
+                return Err(format!("metadata {key:?} is not {dtype}"));
             }
             Value::Number(dtype, bits)
         }
