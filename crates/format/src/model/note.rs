@@ -35,6 +35,8 @@ pub enum Subject {
     File(String),
     /// The records of so many rows.
     Records(u64),
+    /// So many rows whose words other rows had before.
+    RepeatedWords(u64),
 }
 
 impl fmt::Display for Subject {
@@ -53,6 +55,8 @@ impl fmt::Display for Subject {
             Subject::Attachment(name) => write!(f, "attachment {name:?}"),
             Subject::File(name) => f.write_str(name),
             Subject::Records(count) => write!(f, "{count} row records"),
+            Subject::RepeatedWords(1) => f.write_str("1 row of a word that stands twice"),
+            Subject::RepeatedWords(rows) => write!(f, "{rows} rows of words that stand twice"),
         }
     }
 }
@@ -74,6 +78,8 @@ pub enum NoteKind {
     Disagrees,
     /// Something of the source is left out or not used.
     LeftOut,
+    /// Reading left out the subject: whoever writes what was read loses it.
+    Lost,
     /// Rows are brought to unit length.
     Normalized,
     /// The result keeps to the format, but strict readers may refuse it.

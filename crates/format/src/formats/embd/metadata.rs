@@ -3,7 +3,6 @@
 use super::rules::REQUIRED_KEY;
 use crate::Advice;
 use crate::model::Container;
-use crate::spec::TensorSizes;
 use crate::wire::Findings;
 
 /// The ten required keys, in the specification's order.
@@ -19,21 +18,6 @@ pub(super) const REQUIRED: [&str; 10] = [
     "max_position_emb",
     "created_at",
 ];
-
-/// What the tensors and the vocabulary say a key should be.
-pub(super) fn derived(container: &Container, key: &str) -> Option<u64> {
-    let sizes = TensorSizes::of(container);
-    match key {
-        "embedding_dim" | "hidden_size" => sizes.hidden,
-        "vocab_size" => {
-            sizes.vocabulary.or_else(|| container.vocabulary.as_ref().map(|v| v.len() as u64))
-        }
-        "num_layers" => sizes.layers,
-        "intermediate_size" => sizes.intermediate,
-        "max_position_emb" => sizes.positions,
-        _ => None,
-    }
-}
 
 /// Missing keys are warnings.
 pub(super) fn check(container: &Container, metadata_offset: u32, findings: &mut Findings) {
