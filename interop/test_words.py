@@ -1,7 +1,9 @@
 """Word vectors against gensim, fastText and floret: their files through the program, and back."""
 
+import json
 import unittest
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +15,7 @@ with warnings.catch_warnings():
     import floret
     from gensim.models import KeyedVectors
     from gensim.models.fasttext import load_facebook_vectors
+    from gensim.test.utils import datapath
 
 fasttext.FastText.eprint = lambda *_: None
 
@@ -178,6 +181,61 @@ class FastText(Words):
         self.refused("convert", path, self.path("x.vec"), code=3, saying=["FT-07", "floret"])
 
 
+class OldModels(Words):
+    """fastText models that came with gensim: from before there were versions, and of version 11."""
+
+    def check(self, name, *options):
+        path = Path(datapath(name))
+        vectors = load_facebook_vectors(str(path))
+        carried = SafeTensors(self.convert(path, "carried.safetensors", "--force", *options))
+        found = carried.tensors["embeddings"]
+        self.assertEqual(len(found), len(vectors.index_to_key) + vectors.bucket)
+        compared = 0
+        for row, word in zip(found, vectors.index_to_key):
+            # gensim takes this word apart, which fastText does not.
+            if word != "</s>":
+                np.testing.assert_allclose(row, vectors[word], rtol=1e-5, atol=1e-6, err_msg=word)
+                compared += 1
+        self.assertGreater(compared, 20)
+        return path, vectors
+
+    def test_models_without_a_version(self):
+        for name in ["lee_fasttext.bin", "non_ascii_fasttext.bin"]:
+            with self.subTest(name):
+                path, vectors = self.check(name)
+                self.assert_clean(path)
+                # Today's fastText reads what is made of it.
+                today = self.convert(path, "today.bin", "--to", "fasttext", "--force")
+                model = fasttext.load_model(str(today))
+                self.assertEqual(model.words, vectors.index_to_key)
+                for word in [*model.words[:50], "unknown", "nevím"]:
+                    if word != "</s>":
+                        np.testing.assert_allclose(
+                            model.get_word_vector(word), vectors[word], rtol=1e-5, atol=1e-6
+                        )
+
+    def test_version_11(self):
+        path, _ = self.check("lee_fasttext_new.bin")
+        self.assert_clean(path)
+        self.assert_same_bytes(self.convert(path, "again.bin", "--to", "fasttext"), path)
+
+    def test_an_empty_word_comes_back(self):
+        path, vectors = self.check("toy-model-pretrained.bin")
+        self.assertIn("", vectors.index_to_key)
+        self.assert_same_bytes(self.convert(path, "again.bin", "--to", "fasttext"), path)
+
+    def test_words_of_another_encoding(self):
+        path = Path(datapath("cp852_fasttext.bin"))
+        self.refused("lookup", path, "jen", code=3, saying=["FT-09", "--lossy"])
+        vectors = load_facebook_vectors(str(path), encoding="cp852")
+        done = self.run_program("lookup", "--json", "--lossy", path, "jen", "podle", "zde")
+        for line in done.stdout.splitlines():
+            found = json.loads(line)
+            np.testing.assert_allclose(found["vector"], vectors[found["word"]], rtol=1e-5)
+        done = self.run_program("convert", "--lossy", path, self.path("x.safetensors"))
+        self.assertIn(b"words are not UTF-8", done.stdout)
+
+
 class Floret(Words):
     def test_tables_are_read_and_written(self):
         settings = dict(mode="floret", hashCount=3, bucket=100, minn=2, maxn=4, dim=6, epoch=1)
@@ -191,6 +249,25 @@ class Floret(Words):
         written = self.convert(path, "y.floret").read_text("utf-8").split("\n")
         self.assertEqual(written[0], lines[0])
         self.assert_values(np.array([line.split()[1:] for line in written[1:-1]], "<f4"), expected)
+
+    def test_vectors_are_those_of_floret(self):
+        words = [*WORDS[:5], "unknown", "東", "x"]
+        # floret adds a row to the most frequent word that is not in the table; `</s>` has no rows.
+        for minn, maxn in [(3, 5), (1, 3), (0, 2), (0, 0)]:
+            with self.subTest(minn=minn, maxn=maxn):
+                settings = dict(mode="floret", hashCount=2, bucket=50, dim=6, epoch=5, lr=0.5)
+                model = floret.train_unsupervised(
+                    self.corpus(), minCount=1, thread=1, minn=minn, maxn=maxn, **settings
+                )
+                path = self.path(f"{minn}-{maxn}.floret")
+                model.save_floret_vectors(str(path))
+                asked = [word for word in words if model.get_word_id(word) != 0]
+                for line in self.run_program("lookup", "--json", path, *asked).stdout.splitlines():
+                    found = json.loads(line)
+                    expected = model.get_word_vector(found["word"])
+                    # The table has five digits of each number.
+                    most = 1e-4 * np.abs(model.get_input_matrix()).max()
+                    np.testing.assert_allclose(found["vector"], expected, atol=most)
 
 
 if __name__ == "__main__":

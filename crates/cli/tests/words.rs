@@ -418,3 +418,53 @@ fn a_model_keeps_its_files_when_words_are_selected() {
     assert!(read("modules.json").contains("Pooling"));
     assert!(run(folder.path(), &["verify", "few"]).status.success());
 }
+
+/// What is left out or changed is said, in words and numbers that are right.
+#[test]
+fn conversions_say_what_they_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("twice.vec"), "3 2\nthe 1 2\nof 3 4\nthe 5 6\n").unwrap();
+    std::fs::write(at.join("list.txt"), "the\n").unwrap();
+    for arguments in
+        [&["convert", "twice.vec", "x.w2v"][..], &["select", "twice.vec", "list.txt", "y.vec"]]
+    {
+        let refused = run(at, arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        let said = err(&refused);
+        assert!(said.contains("1 row of a word that stands twice"), "{said}");
+        assert!(said.contains("--allow-loss"), "{said}");
+        let allowed = run(at, &[arguments, &["--allow-loss"]].concat());
+        assert_eq!(allowed.status.code(), Some(0), "{}", err(&allowed));
+    }
+    let copied = run(at, &["convert", "x.w2v", "copy.w2v"]);
+    assert!(out(&copied).contains("1 tensor as it is\n"), "{}", out(&copied));
+    let text = run(at, &["convert", "x.w2v", "copy.vec"]);
+    assert!(out(&text).contains("f32 as decimal numbers"), "{}", out(&text));
+}
+
+#[test]
+fn vectors_that_are_not_finite_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("x.vec"), "4 2\ngood 1 2\nbad nan 1\nbetter 1 3\nbest 2 4\n").unwrap();
+    let near = run(at, &["similar", "x.vec", "good", "bad"]);
+    assert_eq!(near.status.code(), Some(1));
+    assert!(out(&near).contains("best"), "{}", out(&near));
+    let said = err(&near);
+    assert!(said.contains("the vector of \"bad\" (row 1) holds NaN in column 0"), "{said}");
+    assert!(said.contains("row 1, \"bad\", holds NaN or an infinity"), "{said}");
+    let near = lines(&run(at, &["similar", "x.vec", "bad", "--json"]));
+    assert_eq!(near[0]["hits"], Json::Null);
+    assert!(near[0]["error"].as_str().unwrap().contains("holds NaN"), "{near:?}");
+    let found = run(at, &["lookup", "x.vec", "bad"]);
+    assert!(err(&found).contains("holds NaN in column 0"), "{}", err(&found));
+    let analogy = run(at, &["analogy", "x.vec", "good", "bad", "best"]);
+    assert_eq!(analogy.status.code(), Some(1));
+    assert!(err(&analogy).contains("\"bad\""), "{}", err(&analogy));
+    std::fs::write(at.join("q.txt"), "\u{feff}: all\ngood better best good\n").unwrap();
+    let scored = run(at, &["evaluate", "x.vec", "q.txt"]);
+    assert_eq!(scored.status.code(), Some(0));
+    assert!(err(&scored).contains("row 1, \"bad\""), "{}", err(&scored));
+    assert!(out(&scored).contains("  all"), "{}", out(&scored));
+}

@@ -1,7 +1,7 @@
 //! Whole slices from one element type to another.
 
+use crate::DType;
 use crate::element::{Scalar, read, write};
-use crate::{Class, DType};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
@@ -107,9 +107,27 @@ impl Change {
     /// Includes one value that changed.
     pub fn note(&mut self, before: f64, after: f64) {
         self.changed += 1;
-        let difference = (before - after).abs();
+        self.include((before - after).abs());
+    }
+
+    fn include(&mut self, difference: f64) {
         self.largest =
             self.largest.max(if difference.is_nan() { f64::INFINITY } else { difference });
+    }
+}
+
+/// How far two numbers are from each other. Whole numbers are subtracted as such: as f64, large ones
+/// that differ would seem to be the same.
+#[allow(clippy::cast_precision_loss)]
+fn difference(before: Scalar, after: Scalar) -> f64 {
+    match (before, after) {
+        (Scalar::Complex(a, b), Scalar::Complex(c, d)) => f64::from(a - c).hypot(f64::from(b - d)),
+        (Scalar::Complex(re, im), real) => (f64::from(re) - real.to_f64()).hypot(im.into()),
+        (Scalar::Float(a), Scalar::Float(b)) => (a - b).abs(),
+        _ => match (before.to_i128(), after.to_i128()) {
+            (Some(a), Some(b)) => a.abs_diff(b) as f64,
+            _ => (before.to_f64() - after.to_f64()).abs(),
+        },
     }
 }
 
@@ -146,10 +164,8 @@ pub fn measure(from: DType, to: DType, bytes: &[u8], count: usize) -> Change {
         write(to, &mut slot[..bits.div_ceil(8)], 0, value);
         let stored = read(to, &slot, 0);
         if !value.same(stored) {
-            match (from.class(), value) {
-                (Class::Complex, Scalar::Complex(_, im)) => change.note(0.0, f64::from(im)),
-                _ => change.note(value.to_f64(), stored.to_f64()),
-            }
+            change.changed += 1;
+            change.include(difference(value, stored));
         }
     }
     change
@@ -220,5 +236,19 @@ mod tests {
         let big = 70_000i64.to_le_bytes();
         assert_eq!(measure(DType::I64, DType::I32, &big, 1).changed, 0);
         assert_eq!(measure(DType::I64, DType::I16, &big, 1).largest, 70_000.0 - 32_767.0);
+        // Numbers that are the same as f64, and are not.
+        for (n, far) in [((1i64 << 60) + 1, 1.0), ((1 << 24) + 1, 1.0), (i64::MAX, 1.0)] {
+            let change = measure(DType::I64, DType::F32, &n.to_le_bytes(), 1);
+            assert_eq!(change, Change { changed: 1, largest: far }, "{n}");
+        }
+        let change = measure(DType::U64, DType::F32, &u64::MAX.to_le_bytes(), 1);
+        assert_eq!(change, Change { changed: 1, largest: 1.0 });
+        let change = measure(DType::I64, DType::F64, &((1i64 << 53) + 1).to_le_bytes(), 1);
+        assert_eq!(change, Change { changed: 1, largest: 1.0 });
+        let third = (1.0f64 / 3.0).to_le_bytes();
+        for (to, least, most) in [(DType::F32, 9e-9, 1e-8), (DType::F16, 8e-5, 9e-5)] {
+            let change = measure(DType::F64, to, &third, 1);
+            assert!((least..most).contains(&change.largest), "{to}: {change:?}");
+        }
     }
 }

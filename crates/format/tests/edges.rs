@@ -183,3 +183,26 @@ fn unknown_members_of_a_safetensors_header_say_nothing() {
         assert!(Formats::builtin().open(&input, &Options::default()).is_err(), "{header}");
     }
 }
+
+/// Keys that OINF has no names for travel through it, the empty one too.
+#[test]
+fn keys_of_any_characters_go_to_oinf_and_back() {
+    let mut model = samples::tiny_model();
+    for (key, text) in [("", "nothing"), ("a b", "plain"), ("é", "Größe"), ("metadata.x_20y", "")]
+    {
+        model
+            .metadata
+            .push((key.to_owned(), weighbridge_format::model::Value::Text(text.to_owned())));
+    }
+    let embd = open("x.weights", bytes(&model, "embd", &Options::default()));
+    let oinf = open("x.oinf", bytes(&embd, "oinf", &Options::default()));
+    let back = open("y.weights", bytes(&oinf, "embd", &Options::default()));
+    let sorted = |container: &Container| {
+        let texts = container.metadata.iter().map(|(k, v)| (k.clone(), v.to_plain_text()));
+        let mut texts: Vec<_> = texts.collect();
+        texts.sort();
+        texts
+    };
+    assert!(sorted(&embd).contains(&(String::new(), Some("nothing".to_owned()))));
+    assert_eq!(sorted(&embd), sorted(&back));
+}

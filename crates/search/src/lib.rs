@@ -26,7 +26,7 @@ mod prepared;
 mod rows;
 mod top;
 
-pub use nearest::{nearest, nearest_within};
+pub use nearest::{NotFinite, nearest, nearest_telling, nearest_within};
 pub use rows::{Matrix, Rows};
 
 use std::fmt;

@@ -59,6 +59,26 @@ pub fn nearest_within<R: Rows + ?Sized>(
     k: usize,
     metric: Metric,
 ) -> Result<Vec<Vec<Hit>>, Error> {
+    nearest_telling(rows, limit, queries, k, metric).map(|(hits, _)| hits)
+}
+
+/// Like [`nearest_within`], and says which rows no query can find by the cosine because they hold
+/// NaN or an infinity.
+///
+/// # Errors
+///
+/// When a query does not have as many values as a row, or rows can't be read.
+///
+/// # Panics
+///
+/// When [`Rows::block`] gives another number of values than it was asked for.
+pub fn nearest_telling<R: Rows + ?Sized>(
+    rows: &R,
+    limit: usize,
+    queries: &[Query],
+    k: usize,
+    metric: Metric,
+) -> Result<(Vec<Vec<Hit>>, Option<NotFinite>), Error> {
     let (dim, count) = (rows.dim(), rows.count().min(limit));
     for (index, query) in queries.iter().enumerate() {
         if query.vector.len() != dim {
@@ -68,18 +88,61 @@ pub fn nearest_within<R: Rows + ?Sized>(
     }
     let k = k.min(count);
     if k == 0 {
-        return Ok(vec![Vec::new(); queries.len()]);
+        return Ok((vec![Vec::new(); queries.len()], None));
     }
+    let not_finite = Counter::default();
     let group = (MOST_HITS / k).clamp(1, GROUP_QUERIES);
-    let groups = queries.chunks(group).map(|queries| {
+    let groups = queries.chunks(group).enumerate().map(|(i, queries)| {
+        // All groups meet the same rows.
+        let not_finite = (i == 0).then_some(&not_finite);
         let batch = Batch::new(queries, metric);
         let queries = batch.queries.len();
         let block =
             (BLOCK_VALUES / dim.max(1)).min(BLOCK_PRODUCTS / queries).max(1).next_multiple_of(4);
-        Pass { rows, dim, count, k, block, batch, next: AtomicUsize::new(0) }.run()
+        Pass { rows, dim, count, k, block, batch, next: AtomicUsize::new(0), not_finite }.run()
     });
     let groups = groups.collect::<Result<Vec<_>, _>>().map_err(Error::Rows)?;
-    Ok(groups.into_iter().flatten().collect())
+    Ok((groups.into_iter().flatten().collect(), not_finite.found()))
+}
+
+/// Rows that hold NaN or an infinity. Their cosine with anything is NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotFinite {
+    /// How many there are.
+    pub rows: usize,
+    /// The first of them.
+    pub first: usize,
+}
+
+/// Counts such rows from several threads.
+struct Counter {
+    rows: AtomicUsize,
+    first: AtomicUsize,
+}
+
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter { rows: AtomicUsize::new(0), first: AtomicUsize::new(usize::MAX) }
+    }
+}
+
+impl Counter {
+    /// Looks at some rows from `start` on; only those whose squared length is not finite can hold
+    /// such values.
+    fn look(&self, start: usize, rows: &[f32], dim: usize, squares: &[f32]) {
+        for (i, _) in squares.iter().enumerate().filter(|(_, square)| !square.is_finite()) {
+            if rows[i * dim..][..dim].iter().any(|v| !v.is_finite()) {
+                self.rows.fetch_add(1, Ordering::Relaxed);
+                self.first.fetch_min(start + i, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn found(&self) -> Option<NotFinite> {
+        let rows = self.rows.load(Ordering::Relaxed);
+        (rows > 0).then(|| NotFinite { rows, first: self.first.load(Ordering::Relaxed) })
+    }
 }
 
 /// One pass over all rows with a group of queries.
@@ -93,6 +156,8 @@ struct Pass<'a, R: ?Sized> {
     batch: Batch,
     /// The block that no thread has taken yet.
     next: AtomicUsize,
+    /// Where rows are counted that no query finds.
+    not_finite: Option<&'a Counter>,
 }
 
 impl<R: Rows + ?Sized> Pass<'_, R> {
@@ -142,7 +207,7 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
             assert_eq!(Some(rows.len()), n.checked_mul(self.dim), "as many values as asked for");
             products.resize(n * queries.len(), 0.0);
             squares.resize(n, 0.0);
-            self.score(rows, &mut products, &mut squares);
+            self.score(start, rows, &mut products, &mut squares);
             for ((top, query), scores) in tops.iter_mut().zip(queries).zip(products.chunks_exact(n))
             {
                 top.offer(start, scores, &query.excluded);
@@ -150,8 +215,8 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
         }
     }
 
-    /// Computes the scores of some rows for all queries.
-    fn score(&self, rows: &[f32], scores: &mut [f32], squares: &mut [f32]) {
+    /// Computes the scores of some rows, from `start` on, for all queries.
+    fn score(&self, start: usize, rows: &[f32], scores: &mut [f32], squares: &mut [f32]) {
         let batch = &self.batch;
         match batch.metric {
             // Rows without values are all zero.
@@ -159,6 +224,9 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
             Metric::Dot => dot::dots(rows, &batch.vectors, self.dim, scores),
             Metric::Cosine => {
                 dot::dots_and_squares(rows, &batch.vectors, self.dim, scores, squares);
+                if let Some(counter) = self.not_finite {
+                    counter.look(start, rows, self.dim, squares);
+                }
                 batch.cosines(rows, squares, scores);
             }
         }

@@ -1,7 +1,7 @@
 //! What is found, against looking at every row in f64; and that it does not depend on how.
 
 use weighbridge_search::{
-    Error, Hit, Matrix, Metric, Query, Rows, Unreadable, nearest, nearest_within,
+    Error, Hit, Matrix, Metric, Query, Rows, Unreadable, nearest, nearest_telling, nearest_within,
 };
 
 const METRICS: [Metric; 2] = [Metric::Dot, Metric::Cosine];
@@ -274,4 +274,28 @@ fn shapes_that_do_not_fit_are_errors() {
         assert!(matches!(error, Error::Dimension { query: 1, expected: 2, found: 1 }));
         assert_eq!(error.to_string(), "query 1 has 1 values where rows have 2");
     }
+}
+
+/// Rows that no query can find are counted once, however many queries and threads there are. Values
+/// whose squares overflow are none of them.
+#[test]
+fn rows_that_are_not_finite_are_counted() {
+    let (count, dim) = (40_000, 4);
+    let mut values = Random(9).floats(count * dim);
+    for (row, value) in [(37, f32::NAN), (38, f32::INFINITY), (39_999, f32::NEG_INFINITY)] {
+        values[row * dim + 2] = value;
+    }
+    values[5 * dim] = 3e38;
+    let rows = Matrix::new(&values, dim).unwrap();
+    let vectors = Random(10).floats(200 * dim);
+    let queries: Vec<_> = vectors.chunks(dim).map(query).collect();
+    let told = |queries: &[Query], limit| {
+        nearest_telling(&rows, limit, queries, 3, Metric::Cosine).unwrap().1
+    };
+    for some in [1, 64, 65, 200] {
+        let not_finite = told(&queries[..some], usize::MAX).unwrap();
+        assert_eq!((not_finite.rows, not_finite.first), (3, 37), "{some}");
+    }
+    assert_eq!(told(&queries[..1], 38).unwrap().rows, 1);
+    assert_eq!(told(&queries[..1], 37), None);
 }

@@ -110,7 +110,8 @@ fn repeated_words_are_counted() {
     let input = weighbridge::Input::from_bytes("x.vec", b"3 1\na 1\na 2\nb 3\n".to_vec());
     let container = Formats::builtin().open(&input, &Options::default()).unwrap();
     let plan = format_of("finalfusion").plan(&container, &Options::default()).unwrap();
-    assert!(plan.report.warnings.iter().any(|w| w.count == Some((1, 3))));
+    let lost: Vec<_> = plan.report.losses.iter().map(|l| l.subject.clone()).collect();
+    assert_eq!(lost, [Subject::RepeatedWords(1)]);
     // What is said of the lengths is true.
     assert!(plan.report.changed.iter().any(|c| c.to.contains("unit length")));
 }
@@ -135,4 +136,114 @@ fn private_tensors_stay_at_home() {
     assert!(report.ignored.is_empty() && report.losses.is_empty());
     let (back, _) = write(&open(&carried).unwrap(), folder.path(), "back.bin", "fasttext");
     assert_eq!(std::fs::read(path).unwrap(), std::fs::read(back).unwrap());
+}
+
+fn words_of(text: &str, name: &str) -> Container {
+    let input = weighbridge::Input::from_bytes(name, text.as_bytes().to_vec());
+    Formats::builtin().open(&input, &Options::default()).unwrap()
+}
+
+/// Rows that were left out because their words were there before are a loss wherever they would go.
+#[test]
+fn words_that_stand_twice_are_a_loss() {
+    let source = words_of("4 2\nthe 1 2\nof 3 4\nthe 5 6\nof 7 8\n", "x.vec");
+    for format in ["text", "word2vec", "fasttext", "finalfusion", "safetensors", "npy"] {
+        let found = losses(&source, format);
+        let rows = "2 rows of words that stand twice";
+        assert!(found.iter().any(|l| l == rows), "{format}: {found:?}");
+    }
+    let few = select(&source, &["of".to_owned()]).unwrap().container;
+    assert_eq!(losses(&few, "text"), ["2 rows of words that stand twice"]);
+    // Those that a container still has go with the same loss, and the first stay.
+    let matrix = tensor(MATRIX, vec![3, 1], &[1.0, 2.0, 3.0]);
+    let vocabulary = Some(Vocabulary::from_tokens(["a", "b", "a"]));
+    let twice = Container { tensors: vec![matrix], vocabulary, ..Container::default() };
+    assert_eq!(losses(&twice, "text"), ["1 row of a word that stands twice"]);
+    let plan = format_of("text").plan(&twice, &Options::default()).unwrap();
+    let plan = plan.accept_losses(true);
+    assert_eq!(plan.to_bytes().unwrap(), b"2 1\na 1\nb 2\n");
+}
+
+/// What a conversion adds by itself is no loss on the way back.
+#[test]
+fn there_and_back_needs_no_leave() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = words_of("2 2\nthe 1 2\nof 3 4\n", "x.vec");
+    for (format, name) in [
+        ("mcf", "x.mcf"),
+        ("embd", "x.weights"),
+        ("oinf", "x.oinf"),
+        ("safetensors", "x.safetensors"),
+        ("finalfusion", "x.fifu"),
+        ("fasttext", "x.bin"),
+        ("f32bin", "x.f32bin"),
+    ] {
+        let (path, report) = write(&source, folder.path(), name, format);
+        assert!(report.losses.is_empty(), "{format}: {:?}", report.losses);
+        let travelled = open(&path).unwrap();
+        for back in ["word2vec", "text", "fasttext"] {
+            let found = losses(&travelled, back);
+            assert!(found.is_empty(), "{format} to {back}: {found:?}");
+        }
+    }
+    // What somebody else said stays a loss.
+    let mut edited = open(folder.path().join("x.weights")).unwrap();
+    edited.set_text("hidden_size", "7");
+    edited.set_text("model_name", "mine");
+    let found = losses(&edited, "text");
+    assert_eq!(found, ["metadata \"hidden_size\"", "metadata \"model_name\""]);
+}
+
+/// Only bytes that stay the same are kept; last digits that change are counted.
+#[test]
+fn kept_is_said_of_equal_bytes_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let values: String =
+        (1..=40).map(|i| format!("w{i} {} {}\n", 0.1 * f64::from(i), 0.7)).collect();
+    let source = words_of(&format!("40 2\n{values}"), "x.vec");
+    let (binary, report) = write(&source, folder.path(), "x.w2v", "word2vec");
+    assert_eq!((report.kept, report.changed.len()), (1, 0));
+    let source = open(&binary).unwrap();
+    let (fifu, report) = write(&source, folder.path(), "x.fifu", "finalfusion");
+    assert_eq!(report.kept, 0);
+    let note = report.warnings.iter().find(|w| w.count.is_some()).expect("a count");
+    let (changed, of) = note.count.unwrap();
+    assert_eq!(of, 80);
+    let (back, report) = write(&open(&fifu).unwrap(), folder.path(), "back.w2v", "word2vec");
+    assert_eq!((report.kept, report.changed[0].from.as_str()), (0, "f32, unit length and norms"));
+    let values = |path: &Path| open(path).unwrap().tensors[0].values_f32(0, 80).unwrap();
+    let (a, b) = (values(&binary), values(&back));
+    let differ = a.iter().zip(&b).filter(|(a, b)| a != b).count() as u64;
+    assert_eq!(differ, changed, "{note}");
+    let most = a.iter().zip(&b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
+    let most = most.fold(0.0, f64::max);
+    assert!(differ > 0 && note.to_string().contains(&format!("{most:.3e}")), "{note}");
+    for format in ["text", "glove", "jsonl"] {
+        let plan = format_of(format).plan(&source, &Options::default()).unwrap();
+        assert_eq!((plan.report.kept, plan.report.changed[0].to.as_str()), (0, "decimal numbers"));
+    }
+}
+
+#[test]
+fn vectors_that_are_not_finite_are_named() {
+    let text = "5 2\ngood 1 2\nbad nan 1\nfar inf 0\nbetter 1 2.5\nbest 2 4\n";
+    let embeddings = Embeddings::new(&words_of(text, "x.vec")).unwrap();
+    assert!(embeddings.not_finite_note().is_none(), "nothing was looked at yet");
+    for (word, what) in [("bad", "NaN in column 0"), ("far", "an infinity in column 0")] {
+        let error = embeddings.similar(word, 3).unwrap_err();
+        assert_eq!(error.kind(), weighbridge::ErrorKind::NotFound);
+        assert!(error.to_string().contains(what) && error.to_string().contains("row"), "{error}");
+        assert!(embeddings.analogy(["good", word, "best"], 3).is_err());
+        let vector = embeddings.lookup(word).unwrap().unwrap().vector;
+        assert!(embeddings.fault(word, &vector).unwrap().contains(what));
+    }
+    let hits = embeddings.similar("good", 9).unwrap();
+    assert_eq!(hits.iter().map(|h| h.row).collect::<Vec<_>>(), [4, 3]);
+    let note = embeddings.not_finite_note().unwrap();
+    assert_eq!(note.count, Some((2, 5)));
+    assert!(note.to_string().ends_with("the first is row 1, \"bad\""), "{note}");
+    let questions = b": all\ngood better best good\ngood bad best better\ngood better best bad\n";
+    let none = &mut Progress::none();
+    let result = weighbridge::words::evaluate(&embeddings, questions, "q", none).unwrap();
+    assert_eq!((result.total.asked, result.total.skipped), (1, 2));
 }

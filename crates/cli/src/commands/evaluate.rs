@@ -1,6 +1,7 @@
 //! `weighbridge evaluate`: how many analogies come out right.
 
 use super::Files;
+use super::questions::tell_not_finite;
 use crate::args::Evaluate;
 use crate::progress::with_bar;
 use crate::render::{Table, grouped, safe};
@@ -14,6 +15,7 @@ pub(super) fn run(args: &Evaluate, options: &Options, files: Files) -> Result<Ex
     let questions = std::fs::read(&args.questions).map_err(|e| Error::io(&args.questions, e))?;
     let result =
         with_bar(&safe(&name), |progress| evaluate(&embeddings, &questions, &name, progress))?;
+    tell_not_finite(&embeddings);
     if args.json { super::print_json(&result) } else { super::print(&text_of(&result)) }
 }
 

@@ -35,11 +35,13 @@ fn answer(embeddings: &Embeddings, word: &str, json: bool) -> Result<Answer, Err
         }
         None => String::new(),
     };
-    let said = match vector {
-        None if json => Said::NotFound(None),
-        None => Said::NotFound(Some(embeddings.unknown(word))),
-        Some(_) if known || json => Said::Nothing,
-        Some(_) => {
+    let fault = vector.and_then(|values| embeddings.fault(word, values));
+    let said = match (vector, fault) {
+        (None, _) if json => Said::NotFound(None),
+        (None, _) => Said::NotFound(Some(embeddings.unknown(word))),
+        (Some(_), Some(fault)) => Said::Note(styled(DIM, safe(&fault))),
+        (Some(_), None) if known || json => Said::Nothing,
+        (Some(_), None) => {
             let note = format!("{word:?} is not among the words: made of its subwords");
             Said::Note(styled(DIM, safe(&note)))
         }

@@ -71,9 +71,10 @@ pub(super) fn report_text(report: &Report) -> String {
             out.push_str(&format!("  {label} and {} more\n", items.len() - MOST));
         }
     };
-    let tensors = |n: usize| if n == 1 { "1 tensor".to_owned() } else { format!("{n} tensors") };
-    if report.kept > 0 {
-        part(styled(GREEN, "kept    "), vec![format!("{} as they are", tensors(report.kept))]);
+    match report.kept {
+        0 => {}
+        1 => part(styled(GREEN, "kept    "), vec!["1 tensor as it is".to_owned()]),
+        n => part(styled(GREEN, "kept    "), vec![format!("{n} tensors as they are")]),
     }
     part(styled(GREEN, "stored  "), changes(report));
     part(styled(YELLOW, "lost    "), report.losses.iter().map(ToString::to_string).collect());

@@ -1,10 +1,12 @@
 //! Questions from the command line or from standard input, answered in the order they come.
 
+use crate::render::{DIM, safe, styled};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, sync_channel};
-use weighbridge::Error;
+use weighbridge::wire::MARK;
+use weighbridge::{Embeddings, Error};
 
 /// Questions that are answered together: the rows of a file are then gone through once for all.
 const TOGETHER: usize = 256;
@@ -67,6 +69,13 @@ pub(super) fn ask(
     Ok(if all_found { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// Says, once, which rows can be no answer.
+pub(super) fn tell_not_finite(embeddings: &Embeddings) {
+    if let Some(note) = embeddings.not_finite_note() {
+        anstream::eprintln!("{}", styled(DIM, safe(&note.to_string())));
+    }
+}
+
 /// Prints answers; `false` when nobody reads them any more.
 fn show(answers: &[Answer]) -> Result<bool, Error> {
     let mut out = io::stdout().lock();
@@ -106,8 +115,8 @@ fn read_lines() -> Receiver<Result<String, Error>> {
                 Ok(0) => break,
                 Ok(_) => {
                     // What some editors begin a text with.
-                    if number == 1 && line.starts_with(b"\xEF\xBB\xBF") {
-                        line.drain(..3);
+                    if number == 1 && line.starts_with(MARK) {
+                        line.drain(..MARK.len());
                     }
                     text_of(line, number)
                 }

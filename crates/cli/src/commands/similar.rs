@@ -1,7 +1,7 @@
 //! `weighbridge similar`: the words nearest to a word. `weighbridge analogy` shares its answers.
 
 use super::Files;
-use super::questions::{Answer, Said, ask, together};
+use super::questions::{Answer, Said, ask, tell_not_finite, together};
 use crate::args::Similar;
 use crate::render::{BOLD, DIM, Table, safe, styled};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub(super) struct Outcome<'a> {
 pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let embeddings = files.words(&args.file, options)?;
     let together = together(args.k.min(embeddings.len()));
-    ask(args.words.clone(), "one word a line", together, |words| {
+    let done = ask(args.words.clone(), "one word a line", together, |words| {
         let questions = words.iter().map(|word| embeddings.question(word)).collect();
         let found = answer(&embeddings, questions, args.k)?;
         let each = words.iter().zip(found).map(|(word, (known, result))| {
@@ -42,7 +42,9 @@ pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<Exi
             }
         });
         Ok(each.collect())
-    })
+    })?;
+    tell_not_finite(&embeddings);
+    Ok(done)
 }
 
 /// Whether all words of a question are those of the file, and its answer.

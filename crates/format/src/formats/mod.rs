@@ -24,7 +24,7 @@ mod wordlist;
 
 pub use table::{Formats, Reading};
 
-use crate::model::{Container, SubwordVectors};
+use crate::model::{Container, Note, NoteKind, SubwordVectors};
 use crate::plan::{Holds, Plan, Report, RowLayout};
 use crate::source::Input;
 pub use crate::wire::Stop;
@@ -268,13 +268,38 @@ impl Format {
             let message = format!("{} can be read and not written", self.info.name);
             return Err(Error::unsupported(self.info.id, message, ""));
         };
+        let shared = container.subwords.is_some() && container.vocabulary.is_none();
+        if shared && self.info.holds.words_only() && !self.info.holds.subwords {
+            let what = "there are no words, only rows that words share by hashing";
+            return Err(Error::refused(what, "look up the vectors of the words that are wanted"));
+        }
         let mut narrowing = Report::default();
         let narrowed = container.narrowed_to(&self.info, &mut narrowing)?;
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
+        plan.report.warnings.extend(self.unknown_words_note(&narrowed));
         (plan.from, plan.to) = (container.format, self.info.id);
         plan.damage.clone_from(&container.damage);
         Ok(plan)
+    }
+
+    /// Says so where readers of the format make the vectors of unknown words in another way than
+    /// those of the source. The hub remembers what it came from.
+    fn unknown_words_note(&self, container: &Container) -> Option<Note> {
+        let subwords = container.subwords.as_ref()?;
+        if !self.info.holds.subwords || self.info.holds.everything() {
+            return None;
+        }
+        let text = match (subwords.vectors, self.info.subword_vectors) {
+            (SubwordVectors::Mean, SubwordVectors::Unit) => {
+                "words that are made of subwords get unit length: readers of the format do that"
+            }
+            (SubwordVectors::Unit, SubwordVectors::Mean) => {
+                "words that are made of subwords no longer have unit length: readers of the format leave the mean as it is"
+            }
+            _ => return None,
+        };
+        Some(Note::new(NoteKind::Normalized, text))
     }
 }
 

@@ -110,14 +110,13 @@ impl Formats {
     /// # Errors
     /// [`Error::Unrecognised`], which says what the input is instead where that is known.
     pub fn detect(&self, input: &Input) -> Result<&'static Format, Error> {
-        let head = input.source.head()?;
+        let mistake = mistaken_for(input)?;
         let best = self.iter().map(|f| ((f.probe)(input, &f.info), f)).max_by_key(|(s, _)| *s);
-        let mistake = || mistaken::recognise(head).filter(|_| !input.is_folder);
         match best {
             Some((Sureness::Magic | Sureness::Content, format)) => Ok(format),
-            Some((Sureness::Name, format)) if mistake().is_none() => Ok(format),
+            Some((Sureness::Name, format)) if mistake.is_none() => Ok(format),
             _ => {
-                let (what, advice) = mistake().unwrap_or_else(|| match input.is_folder {
+                let (what, advice) = mistake.unwrap_or_else(|| match input.is_folder {
                     true => (
                         "a folder that is not a model directory",
                         "a model directory has a config.json and a model.safetensors".into(),
@@ -142,7 +141,19 @@ impl Formats {
     /// The same with findings that name the files beside the main one as the format calls them.
     fn parse(&self, input: &Input, options: &Options) -> Result<Reading, Error> {
         let format = match options.get("from") {
-            Some(id) => self.named(id, "from")?,
+            Some(id) => {
+                let format = self.named(id, "from")?;
+                if (format.probe)(input, &format.info) < Sureness::Content
+                    && let Some((what, advice)) = mistaken_for(input)?
+                {
+                    return Err(Error::unrecognised(
+                        &input.path,
+                        format!("this is {what}"),
+                        advice,
+                    ));
+                }
+                format
+            }
             None => self.detect(input)?,
         };
         let Some(read) = format.read else {
@@ -257,6 +268,12 @@ fn damage_check(
         findings.locate(|name| input.path_of(name));
         Ok(findings.into_list().into_iter().next())
     }))
+}
+
+/// What an input is that only its name takes for something else.
+fn mistaken_for(input: &Input) -> Result<Option<(&'static str, Advice)>, Error> {
+    // A folder has no bytes of its own.
+    if input.is_folder { Ok(None) } else { Ok(mistaken::recognise(input.source.head()?)) }
 }
 
 /// The extension of a name, in lower case; empty when there is none.

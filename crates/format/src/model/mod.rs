@@ -28,7 +28,7 @@ pub use note::{Note, NoteKind, Subject};
 pub use produce::Produce;
 pub use product::Product;
 pub use records::{BadRecords, Records};
-pub use rows::norm;
+pub use rows::{UNIT_AND_NORMS, norm};
 pub use subwords::{BadNgram, Ngrams, SubwordKind, SubwordVectors, Subwords};
 pub use tensor::{Arrangement, Data, RowSource, Target, Tensor};
 pub(crate) use value::quoted;

@@ -35,6 +35,8 @@ pub enum Subject {
     File(String),
     /// The records of so many rows.
     Records(u64),
+    /// So many rows whose words other rows had before.
+    RepeatedWords(u64),
 }
 
 impl Subject {
@@ -66,6 +68,8 @@ impl fmt::Display for Subject {
             Subject::Attachment(name) => write!(f, "attachment {name:?}"),
             Subject::File(name) => f.write_str(name),
             Subject::Records(count) => f.write_str(&of(count, "row record", "row records")),
+            Subject::RepeatedWords(1) => f.write_str("1 row of a word that appears twice"),
+            Subject::RepeatedWords(rows) => write!(f, "{rows} rows of words that appear twice"),
         }
     }
 }
@@ -87,6 +91,8 @@ pub enum NoteKind {
     Disagrees,
     /// Something of the source is left out or not used.
     LeftOut,
+    /// Reading left out the subject: whoever writes what was read loses it.
+    Lost,
     /// Rows are brought to unit length.
     Normalized,
     /// The result keeps to the format, but strict readers may refuse it.

@@ -155,6 +155,13 @@ pub fn norm(vector: &[f32]) -> f64 {
     vector.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt()
 }
 
+fn computed_from(tensor: &Tensor) -> Option<&'static str> {
+    match &tensor.data {
+        Data::Rows(rows) => rows.computed_from(),
+        _ => None,
+    }
+}
+
 /// Some rows of another matrix.
 #[derive(Debug)]
 struct Picked {
@@ -170,6 +177,10 @@ impl RowSource for Picked {
         let n = out.len().min(bytes.len());
         out[..n].copy_from_slice(&bytes[..n]);
         Ok(())
+    }
+
+    fn computed_from(&self) -> Option<&'static str> {
+        computed_from(&self.from)
     }
 }
 
@@ -211,7 +222,18 @@ impl RowSource for Computed {
         out.chunks_exact_mut(4).zip(values).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
         Ok(())
     }
+
+    fn computed_from(&self) -> Option<&'static str> {
+        match self.rule {
+            Rule::Pick(_) => computed_from(&self.from),
+            Rule::Multiply(_) => Some(UNIT_AND_NORMS),
+            Rule::Divide(_) => Some("rows of any length"),
+        }
+    }
 }
+
+/// How rows are stored whose lengths stand apart from them.
+pub const UNIT_AND_NORMS: &str = "f32, unit length and norms";
 
 #[cfg(test)]
 mod tests {

@@ -56,6 +56,11 @@ pub trait RowSource: Debug + Send + Sync {
     /// # Errors
     /// If what they are made of can't be read.
     fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error>;
+
+    /// What the rows are computed from, where they are not in the file as they are.
+    fn computed_from(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// How elements are laid out, where that differs from row-major little-endian.

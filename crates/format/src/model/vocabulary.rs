@@ -2,6 +2,7 @@
 
 use crate::source::Bytes;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 mod index;
@@ -178,6 +179,21 @@ impl Vocabulary {
     /// The first token that was there before: its number, and the earlier one's.
     pub fn duplicate(&self) -> Option<(usize, usize)> {
         self.index().duplicate
+    }
+
+    /// The first of each token, and their numbers; `None` where every token is there once. Special
+    /// tokens are not looked for.
+    pub fn without_repeats(&self) -> Option<(Vocabulary, Vec<u64>)> {
+        self.duplicate()?;
+        let mut seen = HashSet::new();
+        let (mut kept, mut once) = (Vec::new(), Vec::new());
+        for (row, token) in (0..).zip(self.tokens()) {
+            if seen.insert(token.clone()) {
+                kept.push(row);
+                once.push(token);
+            }
+        }
+        Some((Vocabulary::from_tokens(once.iter().map(AsRef::as_ref)), kept))
     }
 
     fn index(&self) -> &Index {

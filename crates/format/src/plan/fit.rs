@@ -1,12 +1,16 @@
 //! Fitting a container into a format: what stays, what is stored differently, what is lost.
 
 use super::{Changed, Loss, Report};
-use crate::model::{BLOCK, Container, Encoding, Scaled, Subject, Tensor};
+use crate::model::{
+    Arrangement, BLOCK, Container, Data, Encoding, NoteKind, Scaled, Subject, Tensor,
+};
 use crate::wire::to_len;
 use crate::{Advice, Error};
+use std::borrow::Cow;
 use weighbridge_codec::DType;
 use weighbridge_codec::block::BlockCodec;
 use weighbridge_codec::convert::{self, Change};
+use weighbridge_codec::parallel::*;
 
 /// How much of something a format can keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +119,17 @@ pub fn fit(
     report: &mut Report,
 ) -> Result<Vec<Placement>, Error> {
     report.ignored.extend(container.ignored.iter().cloned());
-    report.warnings.extend(container.notes.iter().cloned());
+    for note in &container.notes {
+        match (note.kind, &note.subject) {
+            (NoteKind::Lost, Some(subject)) => report.lose(subject.clone(), note.text.clone()),
+            _ => report.warnings.push(note.clone()),
+        }
+    }
     for (key, value) in &container.metadata {
         match holds.metadata {
+            Keeps::Nothing if container.restates(key, value) => {
+                report.ignored.push(Subject::Metadata(key.clone()));
+            }
             Keeps::Typed => {}
             Keeps::Text if value.as_text().is_some() => {}
             Keeps::Text if value.to_plain_text().is_some() => {
@@ -136,8 +148,9 @@ pub fn fit(
         report.lose(Subject::Vocabulary(v.len() as u64), "the format has none");
     }
     for a in container.attachments.iter().filter(|_| !holds.attachments) {
-        // What the metadata says as well is lost only where the metadata is lost too.
-        if a.described && holds.metadata != Keeps::Nothing {
+        // What the metadata or the vocabulary says as well is lost only where these are lost too.
+        let listed = holds.vocabulary && container.lists_words(a)?;
+        if listed || (a.described && holds.metadata != Keeps::Nothing) {
             report.ignored.push(Subject::File(a.name.clone()));
         } else {
             report.lose(Subject::Attachment(a.name.clone()), "the format has none");
@@ -192,11 +205,12 @@ pub fn place(
         if encoding.has_values() && !tensor.encoding.has_values() {
             report.losses.push(Loss::codes_as_numbers(&tensor.name));
         }
-        if encoding == tensor.encoding {
+        let from = stored_otherwise(tensor);
+        if encoding == tensor.encoding && from.is_none() {
             report.kept += 1;
         } else if tensor.has_data() {
-            let (from, to) = (tensor.encoding.name(), encoding.name());
-            report.changed.push(Changed::new(&tensor.name, from, to));
+            let from = from.unwrap_or_else(|| tensor.encoding.name());
+            report.changed.push(Changed::new(&tensor.name, from, encoding.name()));
         }
         let bytes = if tensor.has_data() { encoding.byte_len(&tensor.shape) } else { Some(0) };
         let bytes =
@@ -204,6 +218,22 @@ pub fn place(
         placements.push(Placement { tensor: index, encoding, bytes });
     }
     Ok(placements)
+}
+
+/// How a tensor lies in its file, if not as its type says: its bytes change then, wherever it goes.
+fn stored_otherwise(tensor: &Tensor) -> Option<Cow<'static, str>> {
+    let order = match &tensor.data {
+        Data::Rows(rows) => return rows.computed_from().map(Cow::Borrowed),
+        Data::Stored(_, Arrangement { big_endian: true, column_major: false }) => "big-endian",
+        Data::Stored(_, Arrangement { big_endian: false, column_major: true }) => {
+            "column by column"
+        }
+        Data::Stored(_, Arrangement { big_endian: true, column_major: true }) => {
+            "big-endian, column by column"
+        }
+        _ => return None,
+    };
+    Some(format!("{}, {order}", tensor.encoding.name()).into())
 }
 
 /// Lists what a tensor loses when it becomes f32 because its values are computed with.
@@ -313,6 +343,34 @@ fn fits_origin(tensor: &Tensor, origin: &Encoding) -> Result<bool, Error> {
 fn measure_codes(tensor: &Tensor, to: DType) -> Result<Change, Error> {
     let codes = Tensor { encoding: Encoding::Plain(tensor.encoding.stored()), ..tensor.clone() };
     measure(&codes, to)
+}
+
+/// What is changed in the first rows of a matrix when they are these of another one, as f32.
+///
+/// # Errors
+/// If the values can't be read.
+pub fn difference(before: &Tensor, after: &Tensor, rows: u64) -> Result<Change, Error> {
+    let dim = before.shape.last().copied().unwrap_or(0);
+    // Rows that are looked at together.
+    let together = ((1u64 << 16) / dim.max(1)).max(1);
+    let block = |i: u64| {
+        let (start, n) = (i * together, together.min(rows - i * together));
+        let (mut a, mut raw) = (vec![0f32; to_len(n * dim)], Vec::new());
+        let mut b = a.clone();
+        before.rows_f32(start, &mut a, &mut raw)?;
+        after.rows_f32(start, &mut b, &mut raw)?;
+        let mut change = Change::default();
+        for (a, b) in a.iter().zip(&b) {
+            if a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan()) {
+                change.note(f64::from(*a), f64::from(*b));
+            }
+        }
+        Ok(change)
+    };
+    let blocks = (0..rows.div_ceil(together)).into_par_iter().map(block);
+    let mut all = Change::default();
+    blocks.collect::<Result<Vec<Change>, Error>>()?.into_iter().for_each(|c| all.add(c));
+    Ok(all)
 }
 
 /// What storing a tensor as `to` would change.

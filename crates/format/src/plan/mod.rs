@@ -5,11 +5,12 @@ mod fit;
 mod narrow;
 mod pieces;
 mod report;
+mod restated;
 mod shared;
 mod stream;
 
 pub use append::{EncodeRows, RowBlock, RowFigures, RowLayout};
-pub use fit::{Holds, Keeps, Placement, fit, lose_precision, measure, place};
+pub use fit::{Holds, Keeps, Placement, difference, fit, lose_precision, measure, place};
 pub(crate) use narrow::lose_others;
 pub use pieces::{FilePlan, Piece, Plan};
 pub use report::{Changed, Loss, LossKind, Report, Rounding};

@@ -1,6 +1,6 @@
 //! What a conversion keeps, changes and loses.
 
-use crate::model::{Note, Subject};
+use crate::model::{Note, Subject, Tensor};
 use crate::{Advice, Error};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -79,8 +79,10 @@ impl Loss {
         largest: f64,
     ) -> Loss {
         let rounding = Rounding { from: from.into(), to: to.into(), changed, of, largest };
+        let change = if changed == 1 { "changes" } else { "change" };
+        let values = if of == 1 { "value" } else { "values" };
         let why = format!(
-            "{} to {}: {changed} of {of} values change, by {largest:.3e} at most",
+            "{} to {}: {changed} of {of} {values} {change}, by {largest:.3e} at most",
             rounding.from, rounding.to
         );
         Loss {
@@ -170,6 +172,17 @@ impl Report {
     pub fn lose(&mut self, subject: Subject, why: impl Into<Cow<'static, str>>) {
         if !subject.is_nothing() {
             self.losses.push(Loss::dropped(subject, why));
+        }
+    }
+
+    /// A tensor that was placed is stored in this way, whatever its type.
+    pub(crate) fn store_as(&mut self, tensor: &Tensor, how: &str) {
+        match self.changed.iter_mut().find(|c| c.tensor == tensor.name) {
+            Some(changed) => how.clone_into(&mut changed.to),
+            None => {
+                self.kept = self.kept.saturating_sub(1);
+                self.changed.push(Changed::new(&tensor.name, tensor.encoding.name(), how));
+            }
         }
     }
 

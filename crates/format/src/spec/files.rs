@@ -1,8 +1,9 @@
 //! The files that describe a model, wherever they are.
 
+use crate::Advice;
 use crate::model::Attachment;
 use crate::source::Bytes;
-use crate::wire::Stop;
+use crate::wire::{MARK, Stop};
 use serde_json::Value as Json;
 
 use super::check::UNREADABLE;
@@ -18,8 +19,8 @@ pub trait ModelFiles {
     /// If it is not there or can't be read.
     fn bytes(&self, name: &str) -> Result<Bytes, Stop>;
 
-    /// What is said of a file that is not JSON.
-    fn not_json(&self, name: &str, bytes: u64, why: String) -> Stop;
+    /// What is said of a file that is not JSON, and what would help.
+    fn not_json(&self, name: &str, bytes: u64, why: String, advice: Advice) -> Stop;
 
     /// A JSON file; null when it is not there.
     ///
@@ -30,8 +31,17 @@ pub trait ModelFiles {
             return Ok(Json::Null);
         }
         let bytes = self.bytes(name)?;
-        serde_json::from_slice(&bytes)
-            .map_err(|e| self.not_json(name, bytes.len() as u64, e.to_string()))
+        serde_json::from_slice(&bytes).map_err(|e| {
+            let (why, advice) = if bytes.starts_with(MARK) {
+                (
+                    "a byte order mark in front".to_owned(),
+                    "save it as UTF-8 without the mark".into(),
+                )
+            } else {
+                (e.to_string(), "the file may be cut short".into())
+            };
+            self.not_json(name, bytes.len() as u64, why, advice)
+        })
     }
 }
 
@@ -51,7 +61,7 @@ impl ModelFiles for Attached<'_> {
         }
     }
 
-    fn not_json(&self, name: &str, _: u64, why: String) -> Stop {
-        UNREADABLE.at(0..0).field(name).expected("JSON").found(why).into()
+    fn not_json(&self, name: &str, _: u64, why: String, advice: Advice) -> Stop {
+        UNREADABLE.at(0..0).field(name).expected("JSON").found(why).hint(advice).into()
     }
 }

@@ -19,6 +19,14 @@ pub fn to_len(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
+/// A byte order mark, which some editors begin a text with. It is no part of the text.
+pub const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// A text without the byte order mark that it may begin with.
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(MARK).unwrap_or(text)
+}
+
 /// 32-bit FNV-1a.
 pub fn fnv1a32(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811C_9DC5, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))

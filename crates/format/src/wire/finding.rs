@@ -276,3 +276,8 @@ macro_rules! rules {
         pub(super) static RULES: &[$crate::wire::Rule] = &[$($name,)*];
     };
 }
+impl Extend<Finding> for Findings {
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
+        findings.into_iter().for_each(|finding| self.push(finding));
+    }
+}

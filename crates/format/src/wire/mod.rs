@@ -7,7 +7,7 @@ mod finding;
 mod regions;
 mod stop;
 
-pub use bytes::{align_up, fnv1a32, numel, put_u16, put_u32, put_u64, to_len};
+pub use bytes::{MARK, align_up, fnv1a32, numel, put_u16, put_u32, put_u64, to_len, without_mark};
 pub use cursor::Cursor;
 pub(crate) use entries::entries;
 pub use finding::{Finding, Findings, Rule, Severity, Unchecked};

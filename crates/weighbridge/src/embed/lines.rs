@@ -1,12 +1,10 @@
 //! Lines of bounded length out of a stream, each with its number and its place.
 
 use std::io::{self, BufRead};
+use weighbridge_format::wire::MARK;
 
 /// A longer line is no text that anybody meant, and would have to be held in memory.
 pub const LONGEST_LINE: usize = 16 << 20;
-
-/// What some editors begin a text with.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A line without its end.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The files of a model: which are needed, whether they are all there, and whose architecture it is.
 
-use crate::Error;
 use crate::plan::Piece;
 use crate::source::is_plain_name;
+use crate::{Advice, Error};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -155,8 +155,8 @@ impl ModelFiles for Config<'_> {
         Ok(Bytes::owned(self.0.to_vec()))
     }
 
-    fn not_json(&self, name: &str, _: u64, why: String) -> Stop {
-        Error::refused(format!("{name} is not JSON: {why}"), "").into()
+    fn not_json(&self, name: &str, _: u64, why: String, advice: Advice) -> Stop {
+        Error::refused(format!("{name} is not JSON: {why}"), advice).into()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Embeddings;
 use serde::Serialize;
+use weighbridge_format::wire::without_mark;
 use weighbridge_format::{Error, Progress, Stage};
 
 /// Right answers among the questions that could be asked.
@@ -11,7 +12,7 @@ pub struct Score {
     pub correct: u64,
     /// Questions that were asked.
     pub asked: u64,
-    /// Questions with words that have no vector.
+    /// Questions with words that have no vector, or one that holds NaN or an infinity.
     pub skipped: u64,
     /// Share of right answers; `None` when nothing was asked.
     pub accuracy: Option<f64>,
@@ -52,6 +53,7 @@ pub fn evaluate(
     progress: &mut Progress,
 ) -> Result<Evaluation, Error> {
     embeddings.has_words()?;
+    let questions = without_mark(questions);
     let text = std::str::from_utf8(questions).map_err(|e| {
         let line = questions[..e.valid_up_to()].iter().filter(|b| **b == b'\n');
         bad_line(name, line.count(), "is not UTF-8")
@@ -60,8 +62,7 @@ pub fn evaluate(
     progress.begin(Stage::Answering, asked as u64)?;
     let mut evaluation = Evaluation::default();
     let mut waiting: Vec<(usize, [&str; 4])> = Vec::new();
-    // What some editors begin a text with is no part of it.
-    for (i, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+    for (i, line) in text.lines().enumerate() {
         if let Some(name) = line.strip_prefix(':') {
             let section = Section { section: name.trim().to_owned(), score: Score::default() };
             evaluation.sections.push(section);
@@ -103,7 +104,9 @@ fn answer(
 ) -> Result<(), Error> {
     let (mut asked, mut rights) = (Vec::new(), Vec::new());
     for (section, [a, b, c, right]) in questions {
-        match (embeddings.find(right), embeddings.analogy_question([a, b, c])) {
+        // An answer that can't be found can't be right either.
+        let right = embeddings.usable(right).is_ok().then(|| embeddings.find(right)).flatten();
+        match (right, embeddings.analogy_question([a, b, c])) {
             (Some(right), Ok(question)) => {
                 rights.push((*section, right));
                 asked.push(question);

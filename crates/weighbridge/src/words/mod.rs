@@ -28,10 +28,11 @@ use serde::Serialize;
 use std::borrow::Cow;
 #[cfg(feature = "fs")]
 use std::path::Path;
-use weighbridge_format::model::{SubwordKind, SubwordVectors, Subwords, norm};
+use std::sync::OnceLock;
+use weighbridge_format::model::{Note, NoteKind, SubwordVectors, Subwords, norm};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Tensor, Vocabulary};
-use weighbridge_search::{Hit, Metric, Query, nearest_within};
+use weighbridge_format::{Advice, Container, Error, Listing, Tensor, Vocabulary};
+use weighbridge_search::{Hit, Metric, NotFinite, Query, nearest_telling};
 
 /// A matrix of vectors with a word for each row, from a file of any format. The file is mapped, and
 /// only what is asked for is read. Rows without words go by their numbers.
@@ -43,6 +44,8 @@ pub struct Embeddings {
     /// Rows of words; those of subwords are behind them.
     count: usize,
     dim: usize,
+    /// Rows that no search can find, once one has met them.
+    not_finite: OnceLock<Option<NotFinite>>,
 }
 
 /// A word that was found near another. Its JSON is described in docs/json.md.
@@ -100,6 +103,7 @@ impl Embeddings {
             matrix: found.matrix.clone(),
             subwords: found.subwords.cloned(),
             words: found.words.map(Cow::into_owned),
+            not_finite: OnceLock::new(),
         })
     }
 
@@ -173,11 +177,10 @@ impl Embeddings {
             count += 1;
         };
         let unit = subwords.vectors == SubwordVectors::Unit;
-        match subwords.kind {
-            SubwordKind::FastText { .. } if !unit => {
-                subwords.for_each_fasttext_row(word, &mut add);
-            }
-            _ => subwords.for_each_row(word, &mut add),
+        if unit {
+            subwords.for_each_row(word, &mut add);
+        } else {
+            subwords.for_each_fasttext_row(word, &mut add);
         }
         if let Some(error) = failed {
             return Err(error);
@@ -185,8 +188,9 @@ impl Embeddings {
         if count == 0 {
             return Ok(None);
         }
-        #[allow(clippy::cast_precision_loss)]
-        let by = 1.0 / count as f32;
+        // Rounded as fastText and floret round it.
+        #[allow(clippy::cast_possible_truncation)]
+        let by = (1.0 / f64::from(count)) as f32;
         sums.iter_mut().for_each(|v| *v *= by);
         if unit {
             to_unit_length(&mut sums);
@@ -197,7 +201,8 @@ impl Embeddings {
     /// The words nearest to a word, the nearest first, without the word itself.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
+    /// [`Error::NotFound`] for a word without a vector, or with one that holds NaN or an infinity,
+    /// [`Error::Refused`] if there are no words.
     pub fn similar(&self, word: &str, k: usize) -> Result<Vec<Hit>, Error> {
         Ok(self.answer(&[self.question(word)?], k)?.swap_remove(0))
     }
@@ -206,7 +211,8 @@ impl Embeddings {
     /// three.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
+    /// [`Error::NotFound`] for a word without a vector, or with one that holds NaN or an infinity,
+    /// [`Error::Refused`] if there are no words.
     pub fn analogy(&self, words: [&str; 3], k: usize) -> Result<Vec<Hit>, Error> {
         Ok(self.answer(&[self.analogy_question(words)?], k)?.swap_remove(0))
     }
@@ -214,10 +220,11 @@ impl Embeddings {
     /// What is like this word?
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
+    /// [`Error::NotFound`] for a word without a vector, or with one that holds NaN or an infinity,
+    /// [`Error::Refused`] if there are no words.
     pub fn question(&self, word: &str) -> Result<Question, Error> {
         self.has_words()?;
-        let Lookup { known, vector } = self.lookup(word)?.ok_or_else(|| self.unknown(word))?;
+        let Lookup { known, vector } = self.usable(word)?;
         let exclude = self.find(word).into_iter().collect();
         Ok(Question { known, vector: vector.into_owned(), exclude })
     }
@@ -225,12 +232,13 @@ impl Embeddings {
     /// A is to B as C is to what?
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a word without a vector, [`Error::Refused`] if there are no words.
+    /// [`Error::NotFound`] for a word without a vector, or with one that holds NaN or an infinity,
+    /// [`Error::Refused`] if there are no words.
     pub fn analogy_question(&self, words: [&str; 3]) -> Result<Question, Error> {
         self.has_words()?;
         let (mut sums, mut all_known) = (vec![0.0; self.dim], true);
         for (word, sign) in words.into_iter().zip([-1.0, 1.0, 1.0]) {
-            let Lookup { known, vector } = self.lookup(word)?.ok_or_else(|| self.unknown(word))?;
+            let Lookup { known, vector } = self.usable(word)?;
             let mut unit = vector.into_owned();
             to_unit_length(&mut unit);
             sums.iter_mut().zip(unit).for_each(|(sum, v)| *sum += sign * v);
@@ -273,7 +281,47 @@ impl Embeddings {
     /// [`Error::Refused`] for a vector of another width.
     pub fn nearest(&self, queries: &[Query], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         let rows = TensorRows::new(&self.matrix);
-        nearest_within(&rows, self.count, queries, k, Metric::Cosine).map_err(search_error)
+        let found = nearest_telling(&rows, self.count, queries, k, Metric::Cosine);
+        let (hits, not_finite) = found.map_err(search_error)?;
+        if k > 0 && !queries.is_empty() {
+            self.not_finite.get_or_init(|| not_finite);
+        }
+        Ok(hits)
+    }
+
+    /// What is to be said of rows that hold NaN or an infinity and so are never found, after a
+    /// search has met them.
+    pub fn not_finite_note(&self) -> Option<Note> {
+        let NotFinite { rows, first, .. } = (*self.not_finite.get()?)?;
+        let word = self.word(first);
+        let text = match rows {
+            1 => format!("row {first}, {word:?}, holds NaN or an infinity: it is near nothing"),
+            n => format!(
+                "{n} rows hold NaN or an infinity and are near nothing; the first is row {first}, {word:?}"
+            ),
+        };
+        Some(Note::new(NoteKind::LeftOut, text).counting(rows as u64, self.count as u64))
+    }
+
+    /// What is to be said of a word's vector that holds NaN or an infinity.
+    pub fn fault(&self, word: &str, vector: &[f32]) -> Option<String> {
+        let (column, value) = vector.iter().enumerate().find(|(_, v)| !v.is_finite())?;
+        let what = if value.is_nan() { "NaN" } else { "an infinity" };
+        let row = self.find(word).map(|row| format!(" (row {row})")).unwrap_or_default();
+        Some(format!("the vector of {word:?}{row} holds {what} in column {column}"))
+    }
+
+    /// The vector of a word that something can be near to.
+    fn usable(&self, word: &str) -> Result<Lookup<'_>, Error> {
+        let found = self.lookup(word)?.ok_or_else(|| self.unknown(word))?;
+        match self.fault(word, &found.vector) {
+            None => Ok(found),
+            Some(fault) => Err(Error::not_found(
+                word,
+                format!("{fault}, so that nothing is near to it"),
+                Advice::See(Listing::Statistics),
+            )),
+        }
     }
 
     /// Says that there is no vector for a word, and whether it is there in other letters.
@@ -285,14 +333,14 @@ impl Embeddings {
         let near = others.iter().find(|o| *o != word && self.find(o).is_some());
         let hint = match (near, &self.words) {
             (Some(near), _) => format!("there is {near:?}"),
+            (None, _) if self.subwords.is_some() => {
+                "none of its parts has a vector either".to_owned()
+            }
             (None, None) => {
                 format!(
                     "rows have no words; they go by their numbers, 0 to {}",
                     self.count.max(1) - 1
                 )
-            }
-            (None, Some(_)) if self.subwords.is_some() => {
-                "none of its parts has a vector either".to_owned()
             }
             (None, Some(_)) => {
                 "the file has no subwords, so that it knows its own words only".into()

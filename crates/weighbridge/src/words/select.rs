@@ -2,7 +2,7 @@
 
 use super::explicit::keep_words;
 use weighbridge_format::model::Subject;
-use weighbridge_format::wire::to_len;
+use weighbridge_format::wire::{to_len, without_mark};
 use weighbridge_format::{Container, Error, Vocabulary};
 
 /// Some words of a container.
@@ -49,7 +49,7 @@ pub fn select(container: &Container, words: &[String]) -> Result<Selected, Error
 /// # Errors
 /// [`Error::Unrecognised`] for a line that is not UTF-8.
 pub fn parse_words(bytes: &[u8], name: &str) -> Result<Vec<String>, Error> {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let bytes = without_mark(bytes);
     let mut words = Vec::new();
     for (i, line) in bytes.split(|b| *b == b'\n').enumerate() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

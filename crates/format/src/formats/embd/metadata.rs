@@ -4,7 +4,6 @@ use super::super::clock::is_iso8601;
 use super::rules::{CREATED_AT, REQUIRED_KEY};
 use crate::Advice;
 use crate::model::Container;
-use crate::spec::TensorSizes;
 use crate::wire::Findings;
 
 /// The ten required keys, in the specification's order.
@@ -20,21 +19,6 @@ pub(super) const REQUIRED: [&str; 10] = [
     "max_position_emb",
     "created_at",
 ];
-
-/// What the tensors and the vocabulary say a key should be.
-pub(super) fn derived(container: &Container, key: &str) -> Option<u64> {
-    let sizes = TensorSizes::of(container);
-    match key {
-        "embedding_dim" | "hidden_size" => sizes.hidden,
-        "vocab_size" => {
-            sizes.vocabulary.or_else(|| container.vocabulary.as_ref().map(|v| v.len() as u64))
-        }
-        "num_layers" => sizes.layers,
-        "intermediate_size" => sizes.intermediate,
-        "max_position_emb" => sizes.positions,
-        _ => None,
-    }
-}
 
 /// Missing keys, and a time that is none, are warnings.
 pub(super) fn check(container: &Container, metadata_offset: u32, findings: &mut Findings) {

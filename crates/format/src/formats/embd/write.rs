@@ -3,7 +3,7 @@
 use super::super::clock::is_iso8601;
 use super::super::{FormatInfo, created_at};
 use super::layout::{self, Descriptor, Header};
-use super::metadata::{REQUIRED, derived};
+use super::metadata::REQUIRED;
 use crate::model::{
     Container, Encoding, MATRIX, Note, NoteKind, SPECIAL_TOKENS, Subject, Tensor, WORD_TABLE,
 };
@@ -169,7 +169,7 @@ fn adapt(
             continue;
         }
         let time = created_at.clone().filter(|_| key == "created_at");
-        let known = derived(&c, key).map(|value| value.to_string()).or(time);
+        let known = c.shown(key).map(|value| value.to_string()).or(time);
         match known.filter(|_| is_completed) {
             Some(value) => c.set_text(key, value),
             None => {
@@ -317,13 +317,7 @@ fn plan_stream(
     let mut holds = info.holds;
     holds.dtypes = &[DType::F32];
     holds.metadata = crate::plan::Keeps::Nothing;
-    let mut bare = container.clone();
-    // What the content says anyway, and what only the file's making says, is no loss.
-    bare.metadata.retain(|(key, value)| {
-        key != "created_at"
-            && derived(container, key).is_none_or(|v| value.as_text() != Some(&v.to_string()))
-    });
-    let placements = fit(&bare, &holds, &mut report)?;
+    let placements = fit(container, &holds, &mut report)?;
     if let Some(vocabulary) = &container.vocabulary {
         // Readers of this layout find special tokens by their texts.
         let mut by_text = vocabulary.clone();

@@ -5,7 +5,59 @@ use crate::wire::{Cursor, Stop};
 
 /// 793712314, little-endian.
 pub(super) const MAGIC: [u8; 4] = 793_712_314u32.to_le_bytes();
+/// What is written. Version 11 has the same layout.
 pub(super) const VERSION: u32 = 12;
+pub(super) const VERSIONS: [u32; 2] = [11, VERSION];
+
+/// The two ways in which the parts of a model follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Behind a magic and a version.
+    Versioned(u32),
+    /// Before there were versions (2016): neither these nor anything about quantizing.
+    First,
+}
+
+impl Layout {
+    /// Where the arguments begin.
+    pub(super) fn arguments(self) -> u64 {
+        if self == Layout::First { 0 } else { 8 }
+    }
+}
+
+/// Bytes of the arguments and of the counts behind them, in the first layout.
+const FIRST_FRONT: usize = ARGUMENTS + 3 * 4 + 8;
+pub(super) const ARGUMENTS: usize = 12 * 4 + 8;
+
+/// A file of the first layout, which has nothing else to know it by: every number is one that a
+/// training can have, and words can follow.
+pub(super) fn is_first(head: &[u8], size: u64) -> bool {
+    let Some((front, words)) = head.split_at_checked(FIRST_FRONT) else { return false };
+    let number = |i: usize| i32::from_le_bytes(std::array::from_fn(|k| front[4 * i + k]));
+    let values: [i32; 12] = std::array::from_fn(number);
+    let t = f64::from_le_bytes(std::array::from_fn(|k| front[48 + k]));
+    let [dim, ws, epoch, min_count, neg, word_ngrams, loss, model, bucket, min_n, max_n, rate] =
+        values;
+    let usual = (1..=1 << 16).contains(&dim)
+        && (1..=1000).contains(&ws)
+        && (1..=100_000).contains(&epoch)
+        && (0..=1 << 24).contains(&min_count)
+        && (0..=10_000).contains(&neg)
+        && (1..=64).contains(&word_ngrams)
+        && (1..=3).contains(&loss)
+        && (1..=3).contains(&model)
+        && bucket >= 0
+        && (0..=64).contains(&min_n)
+        && (0..=64).contains(&max_n)
+        && rate >= 0
+        && (0.0..=1.0).contains(&t);
+    let (entries, nwords, labels) = (number(14), number(15), number(16));
+    // A word takes a byte to end it, its count and what kind of entry it is.
+    let room = size.saturating_sub(FIRST_FRONT as u64) / 10;
+    let counted = nwords > 0 && labels >= 0 && nwords.checked_add(labels) == Some(entries);
+    let fits = u64::try_from(entries).is_ok_and(|n| n <= room);
+    usual && counted && fits && words.iter().take(1 << 16).any(|b| *b == 0)
+}
 /// `model` of a text classifier.
 pub(super) const SUPERVISED: i32 = 3;
 
@@ -115,3 +167,6 @@ impl Args {
 
 /// Says in the dialect that the file has no output matrix.
 pub(super) const NO_OUTPUT: &str = "no_output";
+
+/// Which version the file was of, in the dialect.
+pub(super) const VERSION_KEY: &str = "version";

@@ -13,7 +13,8 @@ mod tests;
 mod write;
 
 use super::wordlist::LOSSY;
-use super::{Format, FormatInfo};
+use super::{Format, FormatInfo, Sureness, by_magic_or_name, head};
+use crate::Input;
 use crate::model::SubwordVectors;
 use crate::plan::Holds;
 use weighbridge_codec::DType;
@@ -37,8 +38,20 @@ const INFO: FormatInfo = FormatInfo {
 };
 
 pub(super) static FORMAT: Format = Format {
+    probe,
     read: Some(read::read),
     check: |container, _, findings| rules::check(container, findings),
     lay_out: Some(write::plan),
     ..Format::new(INFO)
 };
+
+/// The first models had no magic.
+fn probe(input: &Input, info: &FormatInfo) -> Sureness {
+    match by_magic_or_name(input, info) {
+        Sureness::Magic => Sureness::Magic,
+        _ if !input.is_folder && layout::is_first(head(input), input.source.len()) => {
+            Sureness::Content
+        }
+        other => other,
+    }
+}

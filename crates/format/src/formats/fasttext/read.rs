@@ -1,14 +1,17 @@
 //! Bytes to container.
 
 use super::super::Stop;
-use super::super::wordlist::{Decode, LOSSY_HINT, put_word};
-use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
+use super::super::wordlist::{Decode, LOSSY_HINT, lossy_note, put_word};
+use super::layout::{
+    Args, COUNTS, Layout, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION_KEY, VERSIONS, is_first,
+};
 use super::rows::Means;
 use super::rules::*;
 use crate::model::{Container, Data, Encoding, MATRIX, SubwordKind, Subwords, Tensor};
 use crate::source::{Bytes, View};
 use crate::wire::{Cursor, Findings, Regions, Span, What};
 use crate::{Input, Options, Source, Vocabulary};
+use std::collections::HashMap;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -18,33 +21,20 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
     let source = &input.source;
     let size = source.len();
     let mut c = Cursor::new(source, 0..size, CUT_SHORT);
-    let magic = c.take(4, "magic")?;
-    if magic != MAGIC {
-        let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
-        return Err(finding
-            .found(magic.escape_ascii())
-            .hint("this is not a fastText model")
-            .into());
-    }
-    let version = c.u32("version")?;
-    if version != VERSION {
-        let finding = VERSION_UNKNOWN.at(4..8).field("version");
-        return Err(finding.expected(VERSION).found(version).into());
-    }
+    let layout = front(&mut c, source)?;
     let args = Args::read(&mut c)?;
-    check_args(&args, 8..c.position())?;
+    let arguments = layout.arguments()..c.position();
+    check_args(&args, arguments.clone())?;
     let mut regions = Regions::default();
     regions.add(0..c.position(), What::Structure("arguments"));
     let start = c.position();
-    let dictionary = Dictionary::read(&mut c, Decode::new(options))?;
+    let dictionary = Dictionary::read(&mut c, layout, Decode::new(options))?;
     regions.add(start..c.position(), What::Vocabulary);
     let start = c.position();
-    if c.u8("quantized")? != 0 {
-        let finding = QUANTIZED.at(start..start + 1).field("quantized");
-        return Err(finding.expected(0).hint(HINT).into());
-    }
+    not_quantized(&mut c, layout, "quantized")?;
     let words = dictionary.vocabulary.len() as u64;
-    let subwords = subwords(&args)?;
+    let notes = lossy_note(dictionary.not_utf8.len() as u64, words).into_iter().collect();
+    let subwords = subwords(&args, arguments)?;
     let dim = u64::from(args.dim().cast_unsigned());
     let expected = words + subwords.as_ref().map_or(0, Subwords::rows);
     let (data, [rows, _]) = matrix(&mut c, "input matrix", Some(expected), dim)?;
@@ -53,11 +43,8 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
     let start = c.position();
     // Some writers leave out the output matrix, which no vector needs: `verify` tells.
     let has_output = c.remaining() > 0;
-    if has_output && c.u8("output quantized")? != 0 {
-        let finding = QUANTIZED.at(start..start + 1).field("output quantized");
-        return Err(finding.expected(0).hint(HINT).into());
-    }
     let (output, output_shape) = if has_output {
+        not_quantized(&mut c, layout, "output quantized")?;
         matrix(&mut c, "output matrix", None, dim)?
     } else {
         (size..size, [0, dim])
@@ -75,6 +62,7 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
         let means = Means {
             rows: view(source, &data)?,
             words: dictionary.vocabulary.clone(),
+            raw_words: dictionary.not_utf8,
             subwords: subwords.clone(),
         };
         tensors[0].data = Data::Rows(Arc::new(means));
@@ -99,9 +87,17 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
         dialect.insert(NO_OUTPUT.to_owned(), true.into());
     }
     let kind = if subwords.is_some() { "with n-grams" } else { "without n-grams" };
+    let version = match layout {
+        Layout::Versioned(version) => {
+            dialect.insert(VERSION_KEY.to_owned(), version.into());
+            format!("version {version}")
+        }
+        Layout::First => "without a version".to_owned(),
+    };
     Ok(Container {
         format: "fasttext",
-        layout: format!("version {VERSION}, {kind}"),
+        layout: format!("{version}, {kind}"),
+        notes,
         dialect,
         size,
         tensors,
@@ -110,6 +106,36 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
         regions,
         ..Container::default()
     })
+}
+
+/// The magic and the version, where there are such.
+fn front<'a>(c: &mut Cursor<'a>, source: &'a Source) -> Result<Layout, Stop> {
+    let magic = c.take(4, "magic")?.to_vec();
+    if magic != MAGIC {
+        if is_first(source.head()?, source.len()) {
+            *c = Cursor::new(source, 0..source.len(), CUT_SHORT);
+            return Ok(Layout::First);
+        }
+        let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
+        return Err(finding.found(magic.escape_ascii()).hint("this is no fastText model").into());
+    }
+    let version = c.u32("version")?;
+    if !VERSIONS.contains(&version) {
+        let finding = VERSION_UNKNOWN.at(4..8).field("version");
+        let [first, last] = VERSIONS;
+        return Err(finding.expected(format!("{first} or {last}")).found(version).into());
+    }
+    Ok(Layout::Versioned(version))
+}
+
+/// Skips the byte that says whether a matrix is quantized, which it must not be.
+fn not_quantized(c: &mut Cursor, layout: Layout, field: &str) -> Result<(), Stop> {
+    let start = c.position();
+    if layout != Layout::First && c.u8(field)? != 0 {
+        let finding = QUANTIZED.at(start..start + 1).field(field);
+        return Err(finding.expected(0).hint(HINT).into());
+    }
+    Ok(())
 }
 
 fn view(source: &Source, span: &Span) -> Result<View, Stop> {
@@ -136,7 +162,7 @@ fn check_args(args: &Args, span: Span) -> Result<(), Stop> {
 }
 
 /// How words are made of parts; none when only whole words were trained.
-fn subwords(args: &Args) -> Result<Option<Subwords>, Stop> {
+fn subwords(args: &Args, span: Span) -> Result<Option<Subwords>, Stop> {
     let (bucket, min_n, max_n) = args.ngrams();
     if max_n == 0 {
         return Ok(None);
@@ -147,7 +173,7 @@ fn subwords(args: &Args) -> Result<Option<Subwords>, Stop> {
     let subwords = Subwords::new(min_n, max_n, kind);
     match subwords.fault() {
         None => Ok(Some(subwords)),
-        Some(why) => Err(Stop::from(ARGUMENTS.at(8..56).field("arguments").found(why))),
+        Some(why) => Err(Stop::from(ARGUMENTS.at(span).field("arguments").found(why))),
     }
 }
 
@@ -184,14 +210,20 @@ struct Dictionary {
     counts: Vec<u8>,
     tokens: i64,
     pruned: i64,
+    /// The bytes of words that are not UTF-8, by their rows.
+    not_utf8: HashMap<u64, Vec<u8>>,
 }
 
 impl Dictionary {
-    fn read(c: &mut Cursor, decode: Decode) -> Result<Dictionary, Stop> {
+    fn read(c: &mut Cursor, layout: Layout, decode: Decode) -> Result<Dictionary, Stop> {
         let start = c.position();
         let (size, words) = (c.u32("size")?, c.u32("nwords")?);
         let labels = c.u32("nlabels")?;
-        let (tokens, pruned) = (c.u64("ntokens")?.cast_signed(), c.u64("pruneidx")?.cast_signed());
+        let tokens = c.u64("ntokens")?.cast_signed();
+        let pruned = match layout {
+            Layout::Versioned(_) => c.u64("pruneidx")?.cast_signed(),
+            Layout::First => -1,
+        };
         let span = start..c.position();
         if labels != 0 {
             let finding = SUPERVISED_MODEL.at(span).field("nlabels").expected(0);
@@ -207,6 +239,7 @@ impl Dictionary {
             return Err(finding.found(format!("{words} words, {size} entries")).into());
         }
         let (mut entries, mut counts) = (Vec::new(), Vec::new());
+        let mut not_utf8 = HashMap::new();
         for i in 0..size {
             let at = c.position();
             let word = c.take_until(0, &format!("end of word {i}"))?;
@@ -216,6 +249,9 @@ impl Dictionary {
                 finding.expected("UTF-8 text").hint(LOSSY_HINT)
             })?;
             put_word(&mut entries, &text);
+            if std::str::from_utf8(word).is_err() {
+                not_utf8.insert(i.into(), word.to_vec());
+            }
             counts.extend_from_slice(c.take(8, "word count")?);
             let kind = c.u8("entry type")?;
             if kind != 0 {
@@ -226,6 +262,6 @@ impl Dictionary {
         let count = counts.len() / 8;
         let (vocabulary, _) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), count)
             .map_err(|_| TEXT.at(start..c.position()))?;
-        Ok(Dictionary { vocabulary, counts, tokens, pruned })
+        Ok(Dictionary { vocabulary, counts, tokens, pruned, not_utf8 })
     }
 }

@@ -4,6 +4,12 @@ use crate::model::{Produce, RowSource, Subwords, Tensor};
 use crate::source::View;
 use crate::wire::to_len;
 use crate::{Error, Vocabulary};
+use std::collections::HashMap;
+use weighbridge_codec::convert::Change;
+use weighbridge_codec::parallel::*;
+
+/// How fastText stores the vectors of words.
+pub(super) const PARTS: &str = "rows of words and n-grams";
 
 /// The vectors of words, and behind them the rows of the buckets.
 #[derive(Debug)]
@@ -11,6 +17,8 @@ pub(super) struct Means {
     /// The input matrix: a row for each word and bucket.
     pub rows: View,
     pub words: Vocabulary,
+    /// Words that are not UTF-8, by their rows: fastText hashes the bytes that there are.
+    pub raw_words: HashMap<u64, Vec<u8>>,
     pub subwords: Subwords,
 }
 
@@ -25,7 +33,8 @@ impl RowSource for Means {
         let mut sum: Vec<f32> = floats(own).collect();
         let behind = self.words.len() as u64;
         let mut bucket = Vec::new();
-        mean(&self.subwords, &word, &mut sum, |ngram, sum| {
+        let word = self.raw_words.get(&row).map_or(word.as_bytes(), Vec::as_slice);
+        mean(&self.subwords, word, &mut sum, |ngram, sum| {
             bucket.clear();
             bucket.extend(floats(part(&self.rows, behind + ngram, out.len(), &mut raw)?));
             add(sum, &bucket);
@@ -33,6 +42,10 @@ impl RowSource for Means {
         })?;
         out.chunks_exact_mut(4).zip(sum).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
         Ok(())
+    }
+
+    fn computed_from(&self) -> Option<&'static str> {
+        Some(PARTS)
     }
 }
 
@@ -59,7 +72,7 @@ fn add(sum: &mut [f32], row: &[f32]) {
 /// fastText, so that the vectors are its own to the bit.
 fn mean(
     subwords: &Subwords,
-    word: &str,
+    word: &[u8],
     sum: &mut [f32],
     mut add_bucket: impl FnMut(u64, &mut [f32]) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -105,7 +118,7 @@ impl OwnRows {
         if let Some(old) = &self.old {
             old.rows_f32(row, own, raw)?;
             let mut made = own.clone();
-            mean(subwords, &word, &mut made, |ngram, sum| {
+            mean(subwords, word.as_bytes(), &mut made, |ngram, sum| {
                 self.matrix.rows_f32(behind + ngram, bucket, raw)?;
                 add(sum, bucket);
                 Ok(())
@@ -118,7 +131,7 @@ impl OwnRows {
         let mut rest = vec![0f64; dim];
         let mut count = 1u32;
         let mut failed = Ok(());
-        subwords.for_each_fasttext_row(&word, &mut |ngram| {
+        subwords.for_each_fasttext_row(word.as_bytes(), &mut |ngram| {
             if failed.is_ok() {
                 failed = self.matrix.rows_f32(behind + ngram, bucket, raw);
             }
@@ -132,6 +145,35 @@ impl OwnRows {
             *own = value;
         }
         Ok(())
+    }
+}
+
+impl OwnRows {
+    /// What changes in the vectors of words, as fastText makes them of the rows that are written.
+    pub(super) fn change(&self) -> Result<Change, Error> {
+        let Some(subwords) = &self.subwords else { return Ok(Change::default()) };
+        let behind = self.words.len() as u64;
+        let row = |buffers: &mut Buffers, row: u64| {
+            let mut change = Change::default();
+            let Some(word) = self.words.token(to_len(row)) else { return Ok(change) };
+            self.read(row, buffers)?;
+            let Buffers { vector, own, bucket, raw } = buffers;
+            mean(subwords, word.as_bytes(), own, |ngram, sum| {
+                self.matrix.rows_f32(behind + ngram, bucket, raw)?;
+                add(sum, bucket);
+                Ok(())
+            })?;
+            for (a, b) in vector.iter().zip(&*own).filter(|(a, b)| a.to_bits() != b.to_bits()) {
+                if !(a.is_nan() && b.is_nan()) {
+                    change.note(f64::from(*a), f64::from(*b));
+                }
+            }
+            Ok(change)
+        };
+        let rows = (0..behind).into_par_iter().map_init(Buffers::default, row);
+        let mut all = Change::default();
+        rows.collect::<Result<Vec<Change>, Error>>()?.into_iter().for_each(|c| all.add(c));
+        Ok(all)
     }
 }
 

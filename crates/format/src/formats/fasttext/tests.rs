@@ -119,3 +119,111 @@ fn other_models_are_refused_by_name() {
     assert_eq!(to_memory(&plan).unwrap().remove(0).1, short);
     assert_eq!(read(&[&bytes[..], b"x"].concat()).unwrap_err(), "FT-11");
 }
+
+/// As fastText wrote models before there were versions: without the magic, the version, the size of
+/// the pruned dictionary and the bytes that tell quantized matrices.
+fn first(words: &[&[u8]], buckets: usize) -> Vec<u8> {
+    let args = Args::usual().with(DIM as i32, buckets as i32, 2, 3);
+    let mut out = Vec::new();
+    args.write(&mut out);
+    for n in [words.len() as u32, words.len() as u32, 0] {
+        out.extend(n.to_le_bytes());
+    }
+    out.extend(77i64.to_le_bytes());
+    for (i, word) in words.iter().enumerate() {
+        out.extend(*word);
+        out.push(0);
+        out.extend((i as u64 + 10).to_le_bytes());
+        out.push(0);
+    }
+    for rows in [words.len() + buckets, words.len()] {
+        out.extend((rows as u64).to_le_bytes());
+        out.extend((DIM as u64).to_le_bytes());
+        out.extend((0..rows * DIM).flat_map(|i| (i as f32 / 7.0).to_le_bytes()));
+    }
+    out
+}
+
+#[test]
+fn first_models_and_version_11_are_read() {
+    let words = ["ab", "</s>", "東京"];
+    let today = model(&words, 5, |_| ());
+    let expected = read(&today).unwrap();
+    let bytes = first(&words.map(str::as_bytes), 5);
+    let oldest = read(&bytes).unwrap();
+    assert_eq!(oldest.layout, "without a version, with n-grams");
+    assert!(!check_of(&bytes).has_errors());
+    let mut bytes = today.clone();
+    bytes[4] = 11;
+    let eleven = read(&bytes).unwrap();
+    assert_eq!(eleven.layout, "version 11, with n-grams");
+    for container in [&oldest, &eleven] {
+        assert_eq!(container.tensors.len(), expected.tensors.len());
+        for (a, b) in container.tensors.iter().zip(&expected.tensors) {
+            let n = usize::try_from(a.count()).unwrap();
+            assert_eq!((&a.name, &a.shape), (&b.name, &b.shape));
+            assert_eq!(a.values_f32(0, n).unwrap(), b.values_f32(0, n).unwrap(), "{}", a.name);
+        }
+    }
+    // Today's fastText reads version 11, and the first models no longer.
+    assert_eq!(written(&eleven), bytes);
+    assert_eq!(written(&oldest), today);
+    // Every cut is found, but for one behind the input matrix.
+    let whole = first(&words.map(str::as_bytes), 5);
+    let options = Options::default().with("from", "fasttext");
+    let opens =
+        |n: &usize| open(&Input::from_bytes("x.bin", whole[..*n].to_vec()), &options).is_ok();
+    assert_eq!((0..whole.len()).filter(opens).count(), 1);
+}
+
+fn check_of(bytes: &[u8]) -> crate::wire::Findings {
+    check(&Input::from_bytes("x.bin", bytes.to_vec()), &Options::default(), false).unwrap().1
+}
+
+#[test]
+fn other_numbers_are_no_model_without_a_version() {
+    let whole = first(&[b"ab"], 5);
+    // dim, ws, wordNgrams, loss, model, minn, size, nwords, nlabels.
+    for field in [0, 1, 5, 6, 7, 9, 14, 15, 16] {
+        let mut bytes = whole.clone();
+        bytes[4 * field..4 * field + 4].copy_from_slice(&(-1i32).to_le_bytes());
+        let input = Input::from_bytes("x", bytes);
+        assert!(crate::Formats::builtin().detect(&input).is_err(), "{field}");
+    }
+}
+
+#[test]
+fn an_empty_word_comes_back() {
+    let bytes = model(&["ab", "", "c"], 5, |_| ());
+    let container = read(&bytes).unwrap();
+    assert!(container.vocabulary.as_ref().unwrap().find("").is_some());
+    assert_eq!(written(&container), bytes);
+}
+
+/// Words of another encoding: fastText hashes the bytes, so that their vectors are made of these and
+/// not of what stands for them.
+#[test]
+fn words_that_are_not_utf8_have_the_vectors_of_their_bytes() {
+    let bytes = first(&[b"kter\xEC", b"jen"], 50);
+    assert_eq!(read(&bytes).unwrap_err(), "FT-09");
+    let options = Options::default().with("lossy", "true");
+    let container = open(&Input::from_bytes("x.bin", bytes.clone()), &options).unwrap();
+    assert_eq!(container.vocabulary.as_ref().unwrap().token(0).unwrap(), "kter\u{fffd}");
+    let said: Vec<_> = container.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["1 word is not UTF-8: U+FFFD stands for what can't be read"]);
+    let subwords = container.subwords.as_ref().unwrap();
+    let (mut sum, mut count) = ([0.0 / 7.0, 1.0 / 7.0], 1.0);
+    let matrix = &container.tensors[0];
+    subwords.for_each_fasttext_row(b"kter\xEC", &mut |i| {
+        let row = matrix.values_f32((2 + i) * 2, 2).unwrap();
+        row.iter().zip(&mut sum).for_each(|(v, s)| *s += v);
+        count += 1.0;
+    });
+    // Itself, six n-grams of two characters and five of three.
+    assert_eq!(count, 12.0);
+    assert_eq!(matrix.values_f32(0, 2).unwrap(), sum.map(|s| s * (1.0 / count)));
+    // Written with what stands for them, they still have these vectors.
+    let again = read(&written(&container)).unwrap();
+    let (a, b) = (matrix.values_f32(0, 4).unwrap(), again.tensors[0].values_f32(0, 4).unwrap());
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{a:?} {b:?}");
+}

@@ -2,9 +2,11 @@
 
 use super::super::FormatInfo;
 use super::super::wordlist::{Prepared, prepare};
-use super::layout::{Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION};
-use super::rows::OwnRows;
-use crate::model::{Container, Encoding, Subject, SubwordKind, Subwords, Tensor};
+use super::layout::{
+    Args, COUNTS, MAGIC, NO_OUTPUT, OUTPUT, OWN_ROWS, VERSION, VERSION_KEY, VERSIONS,
+};
+use super::rows::{OwnRows, PARTS};
+use crate::model::{Container, Encoding, Note, NoteKind, Subject, SubwordKind, Subwords, Tensor};
 use crate::plan::{FilePlan, Holds, Piece, Plan, Report};
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
@@ -12,6 +14,7 @@ use crate::{Error, Options, Vocabulary};
 use std::borrow::Cow;
 use std::sync::Arc;
 use weighbridge_codec::DType;
+use weighbridge_codec::convert::Change;
 
 pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan, Error> {
     let mut lost = Report::default();
@@ -33,6 +36,13 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
         .ignored
         .retain(|i| !old.names().any(|name| matches!(i, Subject::Tensor(n) if n == name)));
 
+    // The rows that the vectors were made of come back as they were.
+    if old.rows.is_some() {
+        report.changed.clear();
+        report.kept = 1;
+    } else if container.subwords.is_some() {
+        report.store_as(&matrix, PARTS);
+    }
     let too_large = || Error::refused("the matrix is too large for fastText", "");
     let number = |n: u64| i32::try_from(n).map_err(|_| too_large());
     let (bucket, min_n, max_n) = match &container.subwords {
@@ -43,7 +53,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     let args = args.with(number(dim)?, bucket, min_n, max_n);
     let count = number(words.len() as u64)?;
     let mut front = MAGIC.to_vec();
-    put_u32(&mut front, VERSION);
+    put_u32(&mut front, old.version.unwrap_or(VERSION));
     args.write(&mut front);
     for n in [count, count, 0] {
         put_u32(&mut front, n.cast_unsigned());
@@ -61,6 +71,15 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     file.push(Piece::Bytes(front));
     let subwords = container.subwords.clone();
     let own = OwnRows { matrix, words, subwords, old: old.rows };
+    if own.old.is_none() {
+        let Change { changed, largest } = own.change()?;
+        let of = u64::from(count.cast_unsigned()).saturating_mul(dim);
+        let text = format!(
+            "{changed} of {of} values of words change by {largest:.3e} at most: fastText makes them of rows of words and n-grams"
+        );
+        let note = Note::new(NoteKind::Unusual, text).counting(changed, of);
+        report.warnings.extend((changed > 0).then_some(note));
+    }
     file.push(Piece::Stream { bytes: bytes(rows)?, from: Arc::new(own) });
     if old.no_output {
         return Ok(Plan::single(file, report));
@@ -80,11 +99,11 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
 
 /// Words end with a zero.
 fn check_words(words: &Vocabulary) -> Result<(), Error> {
-    match words.tokens().enumerate().find(|(_, w)| w.is_empty() || w.contains('\0')) {
+    match words.tokens().enumerate().find(|(_, w)| w.contains('\0')) {
         None => Ok(()),
         Some((i, word)) => Err(Error::refused(
             format!("word {i}, {word:?}, can't be a word of fastText"),
-            "words there have no zero character and are not empty",
+            "words there have no zero character",
         )),
     }
 }
@@ -105,6 +124,7 @@ fn put_words(out: &mut Vec<u8>, words: &Vocabulary, counts: Option<&Tensor>) -> 
 /// What is known from the model that the words came from.
 #[derive(Default)]
 struct Old {
+    version: Option<u32>,
     args: Option<Args>,
     tokens: Option<i64>,
     pruned: Option<i64>,
@@ -125,7 +145,9 @@ impl Old {
             (right && whole).then(|| tensor.clone())
         };
         let number = |name: &str| dialect.get(name)?.as_i64();
+        let version = number(VERSION_KEY).and_then(|n| u32::try_from(n).ok());
         Old {
+            version: version.filter(|n| VERSIONS.contains(n)),
             args: Args::from_dialect(dialect),
             tokens: number("ntokens"),
             pruned: number("pruneidx").filter(|n| *n <= 0),

@@ -95,7 +95,8 @@ pub(super) fn left_out(
 
 fn check_parameters(subwords: &Subwords, span: std::ops::Range<u64>) -> Result<(), Stop> {
     match subwords.fault() {
-        None => Ok(()),
+        None if subwords.min_n > 0 => Ok(()),
+        None => Err(Stop::from(SUBWORDS.at(span).found("n-grams of 0 characters"))),
         Some(why) => Err(Stop::from(SUBWORDS.at(span).found(why))),
     }
 }

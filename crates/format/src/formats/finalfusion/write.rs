@@ -5,15 +5,17 @@ use super::super::wordlist::NO_WORDS;
 use super::layout::{Chunk, MAGIC, padding};
 use super::vocabulary::Words;
 use super::{metadata, storage, vocabulary};
-use crate::model::{Container, Encoding, NORMS, Subject, SubwordKind, Tensor};
-use crate::plan::{Changed, FilePlan, Piece, Plan, Report, fit, lose_others, lose_precision};
+use crate::model::{
+    Container, Encoding, NORMS, Note, NoteKind, Subject, SubwordKind, Tensor, UNIT_AND_NORMS,
+};
+use crate::plan::{
+    Changed, FilePlan, Piece, Plan, Report, difference, fit, lose_others, lose_precision,
+};
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
 use crate::{Advice, Error, Options};
 use weighbridge_codec::DType;
-
-/// What is said of rows that got unit length.
-const UNIT: &str = "f32, unit length and norms";
+use weighbridge_codec::convert::Change;
 
 pub(super) fn plan(
     container: &Container,
@@ -32,7 +34,7 @@ pub(super) fn plan(
     let toml = toml(container, draft, &mut report);
     let mut matrix = embeddings.matrix.clone();
     let mut norms = embeddings.norms.cloned();
-    let mut normalized = false;
+    let (mut normalized, mut rounded) = (false, None);
     let quantized = |t: &Tensor| {
         let own = matches!(t.encoding, Encoding::Product(_));
         own || t.target.as_ref().is_some_and(|t| matches!(t.encoding, Encoding::Product(_)))
@@ -48,8 +50,12 @@ pub(super) fn plan(
     } else if !draft && !codes && norms.is_none() && is_foreign(container) {
         // The peers take dot products for similarities: they need rows of unit length.
         lose_precision(&matrix, &mut report)?;
+        let original = matrix.clone();
         (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows())?;
         normalized = norms.is_some();
+        if let Some(norms) = &norms {
+            rounded = rounding(&original, &matrix.scale_rows(norms)?, embeddings.word_rows())?;
+        }
     }
 
     // Words without rows have no norms; floret's files have a chunk of none.
@@ -59,7 +65,8 @@ pub(super) fn plan(
     if normalized {
         let from = embeddings.matrix.encoding.name();
         report.kept = 0;
-        report.changed = vec![Changed::new(&embeddings.matrix.name, from, UNIT)];
+        report.changed = vec![Changed::new(&embeddings.matrix.name, from, UNIT_AND_NORMS)];
+        report.warnings.extend(rounded);
     }
     let placed = placements.split_first().filter(|(first, _)| first.tensor == 0);
     let Some((first, rest)) = placed else {
@@ -104,6 +111,10 @@ fn is_foreign(container: &Container) -> bool {
 
 fn check_words(words: &Words, draft: bool) -> Result<(), Error> {
     let floret = matches!(&words.subwords, Some(s) if matches!(s.kind, SubwordKind::Floret { .. }));
+    if words.subwords.as_ref().is_some_and(|s| s.min_n == 0) {
+        let what = "finalfusion has no vocabularies with n-grams of 0 characters";
+        return Err(Error::refused(what, ""));
+    }
     match &words.vocabulary {
         None if !floret => {
             return Err(Error::refused("the rows have no words", NO_WORDS));
@@ -146,6 +157,16 @@ fn toml(container: &Container, draft: bool, report: &mut Report) -> Option<Strin
         report.lose(Subject::Metadata(key.clone()), "the draft has no place for it");
     }
     None
+}
+
+/// Says how many values of the words' rows change, where readers put the lengths back.
+fn rounding(original: &Tensor, back: &Tensor, rows: u64) -> Result<Option<Note>, Error> {
+    let Change { changed, largest, .. } = difference(original, back, rows)?;
+    let of = rows.saturating_mul(original.shape[1]);
+    let text = format!(
+        "{changed} of {of} values change by {largest:.3e} at most when the rows get their lengths back"
+    );
+    Ok((changed > 0).then(|| Note::new(NoteKind::Normalized, text).counting(changed, of)))
 }
 
 fn with_unit_rows(matrix: &Tensor, words: u64) -> Result<(Tensor, Option<Tensor>), Error> {

@@ -12,6 +12,7 @@ mod write;
 use super::head;
 use super::{Format, FormatInfo, Sureness, by_content_or_name};
 use crate::Input;
+use crate::model::SubwordVectors;
 use crate::plan::Holds;
 use weighbridge_codec::DType;
 
@@ -26,6 +27,7 @@ const INFO: FormatInfo = FormatInfo {
         ..Holds::NOTHING
     },
     rules: rules::RULES,
+    subword_vectors: SubwordVectors::Mean,
     ..FormatInfo::new("floret", "floret text .floret")
 };
 

@@ -2,7 +2,7 @@
 
 use super::super::Stop;
 use super::super::text::bad_line;
-use super::super::wordlist::{Decode, Lines, unfinished_note};
+use super::super::wordlist::{Decode, Lines, rounding_note, text_notes};
 use super::layout::Header;
 use super::rules::*;
 use crate::model::{Container, Encoding, MATRIX, Tensor};
@@ -49,10 +49,8 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     let mut regions = Regions::default();
     regions.add(0..front, What::Structure("header"));
     regions.add(front..size, What::Tensor(0));
-    let mut notes = Vec::new();
-    if !lines.finished {
-        notes.push(unfinished_note());
-    }
+    let mut notes = text_notes(bytes, &lines);
+    notes.extend(rounding_note(parsed.odd.rounded, buckets.saturating_mul(header.dim)));
     let (shape, view) = (vec![buckets, header.dim], View::owned(parsed.matrix));
     Ok(Container {
         format: "floret",

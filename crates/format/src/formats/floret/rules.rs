@@ -1,6 +1,6 @@
 //! The numbered rules, and the checks that need the data.
 
-use super::super::text::unfinished;
+use super::super::text::{marked, unfinished};
 use super::super::wordlist::{Lines, check_finite};
 use super::layout::Header;
 use crate::model::Container;
@@ -14,8 +14,9 @@ rules! {
     TRAILING "FLORET-04" Error "there are more rows than buckets";
     NUMBERS "FLORET-05" Error "a line does not end with as many numbers as it should";
     INDEX "FLORET-06" Error "a line does not begin with its own number";
-    UNFINISHED "FLORET-07" Error "the last line has no line break";
+    UNFINISHED "FLORET-07" Warning "the last line has no line break";
     NOT_FINITE "FLORET-08" Warning "a value is not a finite number";
+    MARKED "FLORET-09" Warning "the text begins with a byte order mark";
 }
 
 pub(super) fn check(
@@ -27,8 +28,7 @@ pub(super) fn check(
     let bytes: &[u8] = &text;
     let lines = Lines::new(bytes, Header::parse(bytes).map_or(0, |h| h.length), 2);
     check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row))?;
-    if let Some(finding) = unfinished(&lines, UNFINISHED) {
-        findings.push(finding);
-    }
+    findings.extend(marked(bytes, MARKED));
+    findings.extend(unfinished(&lines, UNFINISHED));
     Ok(())
 }

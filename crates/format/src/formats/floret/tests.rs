@@ -33,6 +33,7 @@ fn damage_is_placed() {
         ("2 3 2 3 2 7 <\n", "FLORET-01 first line"),
         ("2 1 2 3 5 7 < >\n0 1\n1 1\n", "FLORET-02 first line"),
         ("0 1 2 3 2 7 < >\n", "FLORET-02 first line"),
+        ("2 1 3 0 2 7 < >\n0 1\n1 1\n", "FLORET-02 first line"),
         ("2 1 4 3 2 7 < >\n0 1\n1 1\n", "FLORET-02 first line"),
         ("3 1 2 3 2 7 < >\n0 1\n1 1\n", "FLORET-03 "),
         ("3 1 2 3 2 7 < >\n", "FLORET-03 "),
@@ -46,4 +47,31 @@ fn damage_is_placed() {
     let (_, findings) = check(&input, &Options::default(), false).unwrap();
     let rules: Vec<_> = findings.list().iter().map(|f| f.rule).collect();
     assert_eq!(rules, ["FLORET-08", "FLORET-07"]);
+}
+
+/// floret may hash whole words only, and takes n-grams from 0 characters on for those from 1 on.
+#[test]
+fn whole_words_alone_are_hashed() {
+    for (range, rows) in [("0 0", 2), ("0 2", 8), ("1 2", 8), ("2 2", 6)] {
+        let text = format!("3 1 {range} 2 2166136261 < >\n0 1\n1 2\n2 3\n");
+        let container = read(&text).unwrap();
+        let mut count = 0;
+        let subwords = container.subwords.as_ref().unwrap();
+        // `<a>` whole, then a, <a and a>; the brackets alone are no n-grams.
+        subwords.for_each_fasttext_row("a", &mut |row| {
+            assert!(row < 3);
+            count += 1;
+        });
+        assert_eq!(count, rows, "{range}");
+        subwords.for_each_fasttext_row("</s>", &mut |_| panic!("{range}"));
+        let plan = FORMAT.plan(&container, &Options::default()).unwrap();
+        assert_eq!(to_memory(&plan).unwrap().remove(0).1, text.as_bytes());
+    }
+}
+
+#[test]
+fn a_mark_and_several_spaces_are_no_part_of_it() {
+    let container = read("\u{feff}2 1  2 3 2 7 < > \n0  1\n1 2").unwrap();
+    assert_eq!(container.tensors[0].values_f32(0, 2).unwrap(), [1.0, 2.0]);
+    assert_eq!(container.notes.len(), 2);
 }

@@ -1,7 +1,7 @@
 //! Container to planned bytes.
 
 use super::super::FormatInfo;
-use super::super::wordlist::TextRows;
+use super::super::wordlist::{DECIMAL, TextRows};
 use crate::model::{Container, SubwordKind, Subwords};
 use crate::plan::{FilePlan, Piece, Plan, Report, fit, lose_others};
 use crate::{Error, Options};
@@ -29,6 +29,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     let Some(matrix) = placements.first().and_then(|p| alone.tensors.get(p.tensor)) else {
         return Err(report.nothing_fits(info.id, ""));
     };
+    report.store_as(matrix, DECIMAL);
     if matrix.shape[0] != *buckets {
         return Err(Error::refused("there are rows of words beside those of the hashes", ""));
     }

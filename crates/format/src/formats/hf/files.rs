@@ -2,6 +2,8 @@
 
 use super::super::Stop;
 use super::{JSON, MISSING};
+use crate::Advice;
+use crate::source::mistaken::recognise_pointer;
 use crate::source::{Bytes, Folder, Source, View};
 use crate::spec::ModelFiles;
 
@@ -16,11 +18,24 @@ impl Files<'_> {
         source.view(0..source.len()).ok_or_else(|| finding().found("too large").into())
     }
 
+    /// A file that only points to another one.
+    pub(super) fn is_pointer(&self, name: &str) -> bool {
+        let source = self.0.open(name);
+        source.is_ok_and(|s| s.head().is_ok_and(|head| recognise_pointer(head).is_some()))
+    }
+
     pub(super) fn source(&self, name: &str) -> Result<Source, Stop> {
-        self.0.open(name).map_err(|e| {
+        let source = self.0.open(name).map_err(|e| {
             let finding = MISSING.at(0..0).in_file(name).field(name).expected("a readable file");
-            finding.found(e.to_string()).into()
-        })
+            finding.found(e.to_string())
+        })?;
+        match recognise_pointer(source.head()?) {
+            None => Ok(source),
+            Some((what, advice)) => {
+                let finding = MISSING.at(0..source.len()).in_file(name).field(name);
+                Err(finding.expected("the file itself").found(what).hint(advice).into())
+            }
+        }
     }
 }
 
@@ -33,8 +48,8 @@ impl ModelFiles for Files<'_> {
         Ok(self.view(name)?.load()?)
     }
 
-    fn not_json(&self, name: &str, bytes: u64, why: String) -> Stop {
+    fn not_json(&self, name: &str, bytes: u64, why: String, advice: Advice) -> Stop {
         let finding = JSON.at(0..bytes).in_file(name).field(name).expected("JSON").found(why);
-        finding.hint("the file may be cut short").into()
+        finding.hint(advice).into()
     }
 }

@@ -2,11 +2,12 @@
 
 use super::super::{Stop, safetensors};
 use super::files::Files;
+use super::tokenizer::LIST;
 use super::{MISSING, TENSORS, describe};
 use crate::Input;
 use crate::model::{Attachment, Container, Note, NoteKind, Subject, Value};
 use crate::spec::ModelFiles;
-use crate::wire::Findings;
+use crate::wire::{Findings, MARK};
 use std::collections::HashSet;
 
 pub(super) const MODEL: &str = "model.safetensors";
@@ -62,6 +63,11 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         }
     }
     container.vocabulary = description.vocabulary;
+    if files.has(LIST) && files.bytes(LIST)?.starts_with(MARK) {
+        let text = "vocab.txt begins with a byte order mark, which is no part of its first token";
+        let note = Note::new(NoteKind::LeftOut, text);
+        container.notes.push(note.about(Subject::File(LIST.to_owned())));
+    }
     let models = model_files(&files)?;
     let mut headers = serde_json::Map::new();
     for name in input.folder.list().map_err(|e| MISSING.at(0..0).found(e.to_string()))? {
@@ -71,9 +77,16 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
             continue;
         }
         let known = CARRIED.contains(&name.as_str());
-        // A folder that was not entered, a broken link, a pipe.
+        // A folder that was not entered, a broken link, a pipe, a pointer to a file.
         let view = files.view(&name);
-        if (view.is_err() && !known) || OTHER_WEIGHTS.iter().any(|e| name.ends_with(e)) {
+        let is_other = OTHER_WEIGHTS.iter().any(|e| name.ends_with(e));
+        if (view.is_err() && !known) || is_other {
+            if files.is_pointer(&name) && !is_other {
+                let text =
+                    format!("{name} is a Git LFS pointer, not the file itself; it is left out");
+                let note = Note::new(NoteKind::LeftOut, text);
+                container.notes.push(note.about(Subject::File(name.clone())));
+            }
             container.ignored.push(Subject::File(name));
             continue;
         }
@@ -143,8 +156,9 @@ fn read_tensors(input: &Input, files: &Files, findings: &mut Findings) -> Result
     let pickled =
         names.iter().find(|n| n.ends_with(".bin") || n.ends_with(".pt") || n.ends_with(".ckpt"));
     Err(match pickled {
+        // A pointer in its place is an error of its own.
         Some(name) => TENSORS
-            .at(0..0)
+            .at(0..files.source(name)?.len())
             .in_file(name.clone())
             .field(name.clone())
             .expected(format!("{MODEL} or {INDEX}"))

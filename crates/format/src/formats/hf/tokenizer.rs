@@ -5,9 +5,9 @@ use super::VOCABULARY;
 use crate::model::Vocabulary;
 use crate::spec::tokenizer::{TOKENIZER, TokenizerFile};
 use crate::spec::{Fact, Misstatement, ModelFiles, TokenizerFacts};
-use crate::wire::Findings;
+use crate::wire::{Findings, without_mark};
 
-const LIST: &str = "vocab.txt";
+pub(super) const LIST: &str = "vocab.txt";
 
 /// What is known of the tokenizer.
 #[derive(Debug, Default)]
@@ -54,8 +54,11 @@ pub(super) fn read(
 /// vocab.txt: a token a line, the line's number is the token's.
 fn from_lines(files: &dyn ModelFiles) -> Result<Vocabulary, Stop> {
     let bytes = files.bytes(LIST)?;
-    let text = std::str::from_utf8(&bytes).map_err(|e| {
-        let at = e.valid_up_to() as u64;
+    let bytes: &[u8] = &bytes;
+    let text = without_mark(bytes);
+    let mark = bytes.len() - text.len();
+    let text = std::str::from_utf8(text).map_err(|e| {
+        let at = (mark + e.valid_up_to()) as u64;
         VOCABULARY.at(at..at + 1).in_file(LIST).field(LIST).expected("UTF-8 text")
     })?;
     let text = text.strip_suffix('\n').unwrap_or(text);

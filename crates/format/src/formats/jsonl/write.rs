@@ -1,6 +1,7 @@
 //! Container to planned bytes: a line for each row.
 
 use super::super::FormatInfo;
+use super::super::wordlist::DECIMAL;
 use super::VECTOR;
 use crate::model::{Container, Produce, Records, Tensor, quoted};
 use crate::plan::{FilePlan, Piece, Plan, Report, fit};
@@ -21,6 +22,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     let Some(tensor) = placed.filter(|_| container.rows().is_some()) else {
         return Err(report.nothing_fits(info.id, "it takes one matrix of rows"));
     };
+    report.store_as(tensor, DECIMAL);
     let records = container.records.clone();
     let lines = Arc::new(VectorLines { tensor: tensor.clone(), records, words });
     // Every line is made twice: its length is known only then.

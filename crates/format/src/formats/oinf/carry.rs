@@ -3,6 +3,7 @@
 //! | what | under |
 //! |---|---|
 //! | a text with other characters | `<key>.utf8` |
+//! | a key that is empty or has other characters | `metadata.<key>`, escaped as below |
 //! | the vocabulary | `vocabulary.bytes`, `vocabulary.ends`, `vocabulary.special.<name>` |
 //! | an attachment | `attachment.<name>`, characters outside the alphabet as `_` and two hex digits |
 //! | row records | `records.utf8` |
@@ -22,6 +23,7 @@ const BYTES: &str = "vocabulary.bytes";
 const ENDS: &str = "vocabulary.ends";
 const SPECIAL: &str = "vocabulary.special.";
 const ATTACHMENT: &str = "attachment.";
+const KEY: &str = "metadata.";
 
 fn bytes_value(bytes: Vec<u8>) -> Value {
     let shape = vec![bytes.len() as u64];
@@ -39,11 +41,12 @@ fn as_bytes(value: &Value) -> Option<&Bytes> {
 pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, Error> {
     let mut entries = Vec::new();
     for (key, value) in &container.metadata {
+        let key = written_key(key);
         match value {
             Value::Text(text) if !is_plain(text) => {
                 entries.push((format!("{key}{UTF8}"), bytes_value(text.clone().into_bytes())));
             }
-            other => entries.push((key.clone(), other.clone())),
+            other => entries.push((key, other.clone())),
         }
     }
     if let Some(v) = &container.vocabulary {
@@ -107,12 +110,31 @@ pub(super) fn from_entries(container: &mut Container) {
             && !is_plain(text)
             && !names.contains(base)
         {
-            kept.push((base.to_owned(), Value::Text(text.to_owned())));
+            kept.push((read_key(base), Value::Text(text.to_owned())));
         } else {
-            kept.push((key, value));
+            kept.push((read_key(&key), value));
         }
     }
     container.metadata = kept;
+}
+
+/// The name that a metadata key is written under: itself if it can be one.
+fn written_key(key: &str) -> String {
+    match is_plain(key) && escaped_key(key).is_none() {
+        true => key.to_owned(),
+        false => format!("{KEY}{}", escape(key)),
+    }
+}
+
+/// The key that is written under a name.
+fn read_key(name: &str) -> String {
+    escaped_key(name).unwrap_or_else(|| name.to_owned())
+}
+
+/// The key that only this name is written for.
+fn escaped_key(name: &str) -> Option<String> {
+    let key = unescape(name.strip_prefix(KEY)?)?;
+    (!is_plain(&key) || escaped_key(&key).is_some()).then_some(key)
 }
 
 /// Takes the vocabulary's entries out of the metadata if they are one.
@@ -195,6 +217,17 @@ mod tests {
         }
         for odd in ["a_", "a_2", "a_zz", "a_41", "a_C3"] {
             assert_eq!(unescape(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn every_key_comes_back() {
+        for key in ["", "a", "a b", "é", "a.utf8", "metadata.", "metadata.a", "metadata.a_20b"] {
+            let name = written_key(key);
+            assert!(is_plain(&name), "{name}");
+            assert_eq!(read_key(&name), key);
+            // Keys that a file may have are written as they are.
+            assert_eq!(name == key, is_plain(key) && escaped_key(key).is_none(), "{name}");
         }
     }
 }

@@ -4,8 +4,9 @@ use super::super::Stop;
 use super::header::{DTYPES, Header, LONGEST};
 use super::hub;
 use super::rules::*;
+use crate::Advice;
 use crate::model::{Container, Encoding, Note, NoteKind, Tensor, Value};
-use crate::source::Source;
+use crate::source::{Source, mistaken};
 use crate::wire::{Cursor, Finding, Findings, Regions, Span, What, numel, to_len};
 use std::collections::{HashMap, HashSet};
 
@@ -74,6 +75,10 @@ pub(super) struct Parts {
 /// What one file holds.
 pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Parts, Stop> {
     let size = source.len();
+    if let Some((what, advice)) = instead(source)? {
+        let finding = JSON.at(0..size.min(8)).field("header").expected("a safetensors file");
+        return Err(finding.found(what).hint(advice).into());
+    }
     let mut c = Cursor::new(source, 0..size, CUT_SHORT);
     let length = c.u64("header length")?;
     if length > LONGEST {
@@ -170,6 +175,13 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
     }
     regions.finish(size, 1);
     Ok(Parts { metadata, tensors, regions, notes })
+}
+
+/// What stands in the place of a safetensors file: a pointer of Git LFS, a web page, a pickle.
+fn instead(source: &Source) -> Result<Option<(&'static str, Advice)>, Stop> {
+    let head = source.head()?;
+    let plausible = head.is_empty() || head.get(8) == Some(&b'{');
+    Ok(if plausible { None } else { mistaken::recognise(head) })
 }
 
 /// Where the entry of a tensor stands in the header; looked for only when something is wrong with it.

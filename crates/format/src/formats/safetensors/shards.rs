@@ -4,7 +4,7 @@ use super::super::Stop;
 use super::read::{Parts, tensors_of};
 use super::rules::{HUB, INDEX, SHARD};
 use crate::model::{Container, Note, Value};
-use crate::source::{Input, Source};
+use crate::source::{Input, Source, mistaken};
 use crate::wire::{Findings, Regions, What};
 use serde_json::Value as Json;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -28,6 +28,9 @@ pub(in super::super) fn read_index(
             .expected("an object of tensor and shard names")
             .found(found)
     };
+    if let Some((what, advice)) = mistaken::recognise(source.head()?) {
+        return Err(malformed(what.to_owned()).hint(advice).into());
+    }
     let index: Json =
         serde_json::from_slice(&source.bytes(0..size)?).map_err(|e| malformed(e.to_string()))?;
     let map = index.get("weight_map").and_then(Json::as_object);

@@ -8,7 +8,7 @@ mod rules;
 mod tests;
 mod write;
 
-pub(super) use rules::{bad_line, unfinished};
+pub(super) use rules::{bad_line, marked, unfinished};
 
 use super::wordlist::{ESCAPE, LOSSY};
 use super::{Format, FormatInfo};

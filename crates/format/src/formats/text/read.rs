@@ -2,13 +2,15 @@
 
 use super::super::Stop;
 use super::super::word2vec::Header;
-use super::super::wordlist::{Decode, Lines, repeated, unfinished_note, without_repeats};
+use super::super::wordlist::{
+    Decode, Lines, lossy_note, repeated, rounding_note, text_notes, without_repeats,
+};
 use super::probe::{SAMPLE, dimensions};
 use super::rules::*;
 use super::{GLOVE_INFO, Kind};
 use crate::model::{Container, Encoding, MATRIX, Tensor};
 use crate::source::View;
-use crate::wire::{Finding, Findings, Regions, What, to_len};
+use crate::wire::{Finding, Findings, Regions, What, to_len, without_mark};
 use crate::{Advice, Input, Options};
 use weighbridge_codec::DType;
 
@@ -20,8 +22,9 @@ pub(super) fn read(
 ) -> Result<Container, Stop> {
     let size = input.source.len();
     let text = input.source.bytes(0..size)?;
-    let (header, lines, dim) = begin(kind, &text)?;
-    let front = header.map_or(0, |h| h.length as u64);
+    let bytes: &[u8] = &text;
+    let (header, lines, dim) = begin(kind, bytes)?;
+    let front = lines.start();
     let parsed =
         lines.parse(dim, Decode::new(options)).map_err(|bad| bad_line(&bad, dim, NUMBERS, TEXT))?;
     if let Some(header) = header.filter(|h| h.rows != parsed.rows) {
@@ -38,11 +41,13 @@ pub(super) fn read(
         matrix = matrix.pick_rows(kept)?;
     }
     let mut regions = Regions::default();
-    regions.add(0..front, What::Structure("header"));
+    let mark = (bytes.len() - without_mark(bytes).len()) as u64;
+    regions.add(0..mark, What::Structure("byte order mark"));
+    regions.add(mark..front, What::Structure("header"));
     regions.add(front..size, What::Tensor(0));
-    if !lines.finished {
-        notes.push(unfinished_note());
-    }
+    notes.extend(text_notes(bytes, &lines));
+    notes.extend(lossy_note(parsed.odd.replaced, parsed.rows));
+    notes.extend(rounding_note(parsed.odd.rounded, parsed.rows.saturating_mul(dim as u64)));
     Ok(Container {
         format: kind.info().id,
         layout: if header.is_some() { "with a header" } else { "without a header" }.to_owned(),
@@ -68,7 +73,7 @@ fn findings_about(
 /// The header if there is one, the lines, and how many numbers each has.
 fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize), Stop> {
     if kind == Kind::Glove {
-        let lines = Lines::new(bytes, 0, 1);
+        let lines = Lines::of_text(bytes);
         let mut sample: Vec<&[u8]> = lines.iter().take(SAMPLE + 1).collect();
         // A line that was cut says nothing about the others.
         if !lines.finished && (2..=SAMPLE).contains(&sample.len()) {
@@ -83,7 +88,7 @@ fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize),
     }
     let start = &bytes[..bytes.len().min(24)];
     let header =
-        Header::parse(bytes).ok_or_else(|| {
+        Header::parse_text(bytes).ok_or_else(|| {
             let finding = HEADER.at(0..start.len() as u64).field("first line");
             finding.expected("two whole numbers").found(start.escape_ascii()).hint(
                 Advice::from("this is not a text of word vectors with a header")
@@ -103,9 +108,10 @@ fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize),
 }
 
 fn miscounted(header: Header, found: u64, span: std::ops::Range<u64>) -> Finding {
+    let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
     let short = found < header.rows;
     let finding = if short { CUT_SHORT } else { TRAILING }.at(span);
-    let finding = finding.expected(format!("{} rows", header.rows)).found(format!("{found} rows"));
+    let finding = finding.expected(rows(header.rows)).found(rows(found));
     let hint = "the file may be cut short; compare its size with the source it was copied from";
     finding.hint(if short { hint } else { "" })
 }

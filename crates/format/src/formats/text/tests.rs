@@ -90,6 +90,35 @@ fn findings_that_leave_the_file_readable() {
     assert_eq!(unfinished.notes.len(), 1);
 }
 
+/// fastText, gensim and GloVe read such texts; what is odd is said and is no error.
+#[test]
+fn marks_several_spaces_and_a_missing_line_break() {
+    for (name, text, format, notes, rules) in [
+        ("x.txt", "\u{feff}the 1 2\nof 3 4\n", "glove", 1, &["TXT-10"][..]),
+        ("x.vec", "\u{feff}2 2\nthe 1 2\nof 3 4\n", "text", 1, &["TXT-10"]),
+        ("x.vec", "\u{feff}2  2 \nthe  1  2\nof\t3 \t4", "text", 2, &["TXT-10", "TXT-07"]),
+        ("x.txt", "the  1  2\nof 3   4 \n", "glove", 0, &[]),
+        ("x.bin", "2 2\nthe  1  2\nof 3   4\n", "text", 0, &[]),
+        ("x.bin", "2 2\nthe 1 2\nof 3 4", "text", 1, &["TXT-07"]),
+    ] {
+        let container = read(name, text.as_bytes()).unwrap();
+        assert_eq!(container.format, format, "{text:?}");
+        assert_eq!(words(&container), ["the", "of"], "{text:?}");
+        assert_eq!(container.tensors[0].values_f32(0, 4).unwrap(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(container.notes.len(), notes, "{text:?}: {:?}", container.notes);
+        let input = Input::from_bytes(name, text.as_bytes().to_vec());
+        let (_, findings) = check(&input, &Options::default(), false).unwrap();
+        assert!(!findings.has_errors(), "{text:?}");
+        let found: Vec<_> = findings.list().iter().map(|f| f.rule).collect();
+        assert_eq!(found, rules, "{text:?}");
+        // Every byte has its name, the mark too.
+        let regions = container.regions.list();
+        assert_eq!(regions.iter().map(|r| r.span.end - r.span.start).sum::<u64>(), container.size);
+    }
+    // Only at the beginning of a text it is a mark.
+    assert_eq!(words(&read("x.txt", "a 1 2\n\u{feff}b 3 4\n".as_bytes()).unwrap())[1], "\u{feff}b");
+}
+
 #[test]
 fn other_text_is_not_taken_for_it() {
     for text in [

@@ -1,6 +1,6 @@
 //! Container to planned bytes.
 
-use super::super::wordlist::{Decode, Prepared, TextRows, prepare};
+use super::super::wordlist::{DECIMAL, Decode, Prepared, TextRows, prepare};
 use super::{FormatInfo, Kind};
 use crate::model::Container;
 use crate::plan::{FilePlan, Piece, Plan};
@@ -21,7 +21,8 @@ pub(super) fn plan(
         let header = format!("{} {}\n", prepared.rows(), prepared.dim());
         file.push(Piece::Bytes(header.into_bytes()));
     }
-    let Prepared { matrix, words, report } = prepared;
+    let Prepared { matrix, words, mut report } = prepared;
+    report.store_as(&matrix, DECIMAL);
     let rows = TextRows { matrix, words: Some((words, decode)) };
     file.push(Piece::Stream { bytes: rows.bytes()?, from: Arc::new(rows) });
     Ok(Plan::single(file, report))

@@ -1,6 +1,7 @@
 //! The header, and how such a file is told from others.
 
 use super::super::wordlist::numbers_at_end;
+use crate::wire::without_mark;
 
 /// The first line: how many rows of how many values follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +16,17 @@ pub(in super::super) struct Header {
 const LONGEST: usize = 64;
 
 impl Header {
+    /// Of a text, which may begin with a byte order mark.
+    pub(in super::super) fn parse_text(bytes: &[u8]) -> Option<Header> {
+        let text = without_mark(bytes);
+        let header = Header::parse(text)?;
+        Some(Header { length: header.length + bytes.len() - text.len(), ..header })
+    }
+
     pub(in super::super) fn parse(bytes: &[u8]) -> Option<Header> {
         let end = bytes.iter().take(LONGEST).position(|b| *b == b'\n')?;
         let line = std::str::from_utf8(&bytes[..end]).ok()?;
-        let mut fields = line.trim_end().split([' ', '\t']);
+        let mut fields = line.split([' ', '\t', '\r']).filter(|field| !field.is_empty());
         let (rows, dim) = (digits(fields.next()?)?, digits(fields.next()?)?);
         fields.next().is_none().then_some(Header { rows, dim, length: end + 1 })
     }

@@ -1,7 +1,7 @@
 //! Bytes to container.
 
 use super::super::Stop;
-use super::super::wordlist::{Decode, LOSSY_HINT, put_word, repeated, without_repeats};
+use super::super::wordlist::{Decode, LOSSY_HINT, lossy_note, put_word, repeated, without_repeats};
 use super::layout::Header;
 use super::rules::*;
 use crate::model::{Container, Data, Dialect, Encoding, MATRIX, RowSource, Tensor};
@@ -51,6 +51,8 @@ pub(super) fn read(
     if !rows.breaks {
         dialect.insert(BREAKS.to_owned(), false.into());
     }
+    let mut notes: Vec<_> = words.note().into_iter().collect();
+    notes.extend(lossy_note(rows.replaced, header.rows));
     let between = if rows.breaks { "with" } else { "without" };
     Ok(Container {
         format: "word2vec",
@@ -58,7 +60,7 @@ pub(super) fn read(
         dialect,
         size: source.len(),
         tensors: vec![Tensor::with_data(MATRIX, Encoding::Plain(DType::F32), shape, data)],
-        notes: words.note().into_iter().collect(),
+        notes,
         vocabulary: Some(words.vocabulary),
         regions,
         ..Container::default()
@@ -80,11 +82,13 @@ struct Walked {
     starts: Vec<u64>,
     words: Vec<u8>,
     breaks: bool,
+    /// Words that are not UTF-8.
+    replaced: u64,
 }
 
 /// Walks from word to word. Memory grows with the words that are there, whatever the header says.
 fn walk(source: &Source, header: Header, decode: Decode) -> Result<Walked, Stop> {
-    let mut walked = Walked { starts: Vec::new(), words: Vec::new(), breaks: false };
+    let mut walked = Walked { starts: Vec::new(), words: Vec::new(), breaks: false, replaced: 0 };
     let (size, values) = (source.len(), header.dim.saturating_mul(4));
     let mut c = Cursor::new(source, header.length as u64..size, CUT_SHORT);
     for row in 0..header.rows {
@@ -101,6 +105,7 @@ fn walk(source: &Source, header: Header, decode: Decode) -> Result<Walked, Stop>
             let finding = TEXT.at(place..place + 1).field(format!("word of row {row}"));
             finding.expected("UTF-8 text").found(raw.escape_ascii()).hint(LOSSY_HINT)
         });
+        walked.replaced += u64::from(std::str::from_utf8(raw).is_err());
         if size - start - raw.len() as u64 <= values {
             return Err(short(size, at, row, header));
         }

@@ -1,10 +1,9 @@
 //! Words as a file has them: bytes that should be UTF-8, maybe with escapes, maybe twice.
 
-use crate::model::{Note, NoteKind};
+use crate::model::{Note, NoteKind, Subject};
 use crate::source::Bytes;
 use crate::{Options, Vocabulary};
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// How the bytes of a word become text and back.
 #[derive(Clone, Copy, Debug)]
@@ -107,35 +106,25 @@ impl Words {
     /// What whoever converts the file should know.
     pub(crate) fn note(&self) -> Option<Note> {
         let (row, dropped) = self.repeats?;
-        let text = format!(
-            "{dropped} rows are left out, from row {row} on: their words were there before"
-        );
         let all = self.vocabulary.len() as u64 + dropped;
-        Some(Note::new(NoteKind::LeftOut, text).counting(dropped, all))
+        let note = Note::new(NoteKind::Lost, left_out_text(row)).counting(dropped, all);
+        Some(note.about(Subject::RepeatedWords(dropped)))
     }
+}
+
+/// Why rows of words that were there before are lost, of which this is the first.
+pub(crate) fn left_out_text(row: u64) -> String {
+    format!("a word is kept where it stands first; row {row} is the first that is left out")
 }
 
 /// Keeps the first of each word. The entries are texts behind their lengths of 32 bits.
 pub(crate) fn without_repeats(entries: Vec<u8>, count: usize) -> Option<Words> {
     let (vocabulary, _) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), count).ok()?;
-    let Some((first, _)) = vocabulary.duplicate() else {
+    let (Some((first, _)), Some((once, kept))) =
+        (vocabulary.duplicate(), vocabulary.without_repeats())
+    else {
         return Some(Words { vocabulary, kept: None, repeats: None });
     };
-    let mut seen = HashSet::new();
-    let mut kept = Vec::new();
-    for (row, word) in (0..).zip(vocabulary.tokens()) {
-        if seen.insert(word) {
-            kept.push(row);
-        }
-    }
-    let mut entries = Vec::new();
-    let mut next = kept.iter().peekable();
-    for (row, word) in (0..).zip(vocabulary.tokens()) {
-        if next.next_if_eq(&&row).is_some() {
-            put_word(&mut entries, &word);
-        }
-    }
-    let (once, _) = Vocabulary::with_u32_lengths(&Bytes::owned(entries), kept.len()).ok()?;
     let dropped = (count - kept.len()) as u64;
     Some(Words { vocabulary: once, kept: Some(kept), repeats: Some((first as u64, dropped)) })
 }

@@ -1,8 +1,9 @@
 //! Lines of a word and its numbers.
 
 use super::decode::{Decode, put_word};
-use crate::wire::to_len;
+use crate::wire::{to_len, without_mark};
 use std::ops::Range;
+use weighbridge_codec::convert::Change;
 use weighbridge_codec::parallel::*;
 
 /// Lines of a file, from some place on.
@@ -42,6 +43,16 @@ pub(crate) struct Parsed {
     /// Words behind their lengths of 32 bits.
     pub words: Vec<u8>,
     pub rows: u64,
+    pub odd: Odd,
+}
+
+/// What reading changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Odd {
+    /// Words that are not UTF-8.
+    pub replaced: u64,
+    /// Numbers with more digits than f32 holds.
+    pub rounded: Change,
 }
 
 /// Bytes that one thread takes at a time.
@@ -56,8 +67,18 @@ impl<'a> Lines<'a> {
         Lines { text: content, start: start as u64, first, finished }
     }
 
+    /// All lines of a text; a byte order mark is no part of the first.
+    pub(crate) fn of_text(file: &'a [u8]) -> Lines<'a> {
+        Lines::new(file, file.len() - without_mark(file).len(), 1)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// Where the first line begins in the file.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
     }
 
     /// Where the last line ends in the file.
@@ -104,7 +125,7 @@ impl<'a> Lines<'a> {
                 let line = chunk.text.split(|b| *b == b'\n').nth(to_len(*i)).unwrap_or_default();
                 let mut rest = vec![0; 4 * line.len().min(dim)];
                 // A short line can't be good; what is wrong with it is said as of any other.
-                let why = match parse_line(line, &mut rest) {
+                let why = match parse_line(line, &mut rest, &mut Change::default()) {
                     Err(why) => why,
                     Ok(_) => numbers(line.len() / 2, b""),
                 };
@@ -127,15 +148,18 @@ impl<'a> Lines<'a> {
             work.push((chunk, part));
             rest = behind;
         }
-        let parts: Vec<Result<Vec<u8>, Box<BadLine>>> = work
+        let parts: Vec<Result<(Vec<u8>, Odd), Box<BadLine>>> = work
             .into_par_iter()
             .map(|(chunk, out)| self.parse_chunk(chunk, dim, decode, out))
             .collect();
-        let mut words = Vec::new();
+        let (mut words, mut odd) = (Vec::new(), Odd::default());
         for part in parts {
-            words.append(&mut part?);
+            let (mut some, part) = part?;
+            words.append(&mut some);
+            odd.replaced += part.replaced;
+            odd.rounded.add(part.rounded);
         }
-        Ok(Parsed { matrix, words, rows })
+        Ok(Parsed { matrix, words, rows, odd })
     }
 
     fn parse_chunk(
@@ -144,14 +168,18 @@ impl<'a> Lines<'a> {
         dim: usize,
         decode: Decode,
         out: &mut [u8],
-    ) -> Result<Vec<u8>, Box<BadLine>> {
-        let mut words = Vec::new();
+    ) -> Result<(Vec<u8>, Odd), Box<BadLine>> {
+        let (mut words, mut odd) = (Vec::new(), Odd::default());
         let rows = out.chunks_exact_mut(dim * 4);
         let mut at = chunk.at;
         for ((i, line), out) in (0..).zip(chunk.text.split(|b| *b == b'\n')).zip(rows) {
-            let word = parse_line(line, out).map_err(|why| Box::new(self.bad(chunk, i, why)))?;
+            let word = parse_line(line, out, &mut odd.rounded)
+                .map_err(|why| Box::new(self.bad(chunk, i, why)))?;
             match decode.word(word) {
-                Ok(word) => put_word(&mut words, &word),
+                Ok(text) => {
+                    put_word(&mut words, &text);
+                    odd.replaced += u64::from(std::str::from_utf8(word).is_err());
+                }
                 Err(bad) => {
                     let why = Why::NotUtf8 { at: self.start + (at + bad.at) as u64 };
                     return Err(Box::new(self.bad(chunk, i, why)));
@@ -159,7 +187,7 @@ impl<'a> Lines<'a> {
             }
             at += line.len() + 1;
         }
-        Ok(words)
+        Ok((words, odd))
     }
 
     fn bad(&self, chunk: &Chunk, i: u64, why: Why) -> BadLine {
@@ -203,15 +231,38 @@ fn numbers(found: usize, then: &[u8]) -> Why {
 
 /// Fills `out` with the numbers at the end of a line and gives the word before them, which may have
 /// spaces itself.
-fn parse_line<'a>(line: &'a [u8], out: &mut [u8]) -> Result<&'a [u8], Why> {
+fn parse_line<'a>(line: &'a [u8], out: &mut [u8], rounded: &mut Change) -> Result<&'a [u8], Why> {
     let mut rest = trim_end(line);
     for (found, slot) in out.chunks_exact_mut(4).rev().enumerate() {
         let (front, field) = split_end(rest).ok_or_else(|| numbers(found, rest))?;
         let value = parse_number(field).ok_or_else(|| numbers(found, field))?;
         slot.copy_from_slice(&value.to_le_bytes());
+        if let Some(wide) = more_than_f32(field).filter(|wide| *wide != f64::from(value)) {
+            rounded.note(wide, f64::from(value));
+        }
         rest = front;
     }
     Ok(rest)
+}
+
+/// A number that was not written from an f32, because it has more digits than any of these needs.
+fn more_than_f32(field: &[u8]) -> Option<f64> {
+    const MOST_DIGITS: usize = 9;
+    if field.len() <= MOST_DIGITS {
+        return None;
+    }
+    // Zeros in front and behind say nothing.
+    let (mut digits, mut needed) = (0, 0);
+    let mantissa = field.iter().take_while(|b| !matches!(b, b'e' | b'E'));
+    for digit in mantissa.filter(|b| b.is_ascii_digit()) {
+        digits += usize::from(digits > 0 || *digit != b'0');
+        needed = if *digit == b'0' { needed } else { digits };
+    }
+    if needed <= MOST_DIGITS {
+        return None;
+    }
+    let value: f64 = std::str::from_utf8(field).ok()?.parse().ok()?;
+    value.is_finite().then_some(value)
 }
 
 /// Without the separators at its end, and the first half of a Windows line break.
@@ -220,10 +271,12 @@ fn trim_end(line: &[u8]) -> &[u8] {
     &line[..end.map_or(0, |i| i + 1)]
 }
 
-/// The last field, and what stands before its separator.
+/// The last field, and what stands before its separators: there may be several in a row.
 pub(crate) fn split_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = text.iter().rposition(|b| matches!(b, b' ' | b'\t'))?;
-    Some((&text[..at], &text[at + 1..]))
+    let separates = |b: &u8| matches!(b, b' ' | b'\t');
+    let at = text.iter().rposition(separates)?;
+    let end = text[..at].iter().rposition(|b| !separates(b)).map_or(0, |i| i + 1);
+    Some((&text[..end], &text[at + 1..]))
 }
 
 /// A number in decimal digits, exactly rounded.
@@ -260,13 +313,29 @@ mod tests {
 
     #[test]
     fn words_may_have_spaces_and_lines_any_end() {
-        let text = b". . . 1 2\r\nat name@domain.com -1e-3 +.5 \n\xC3\xA9\t0.1\t-0\n1984 1 2\n\n";
+        let text =
+            b". . .  1 2\r\nat name@domain.com -1e-3 +.5 \n\xC3\xA9\t 0.1\t\t-0\n1984 1 2\n\n";
         let parsed = parse(text, 2).unwrap();
         assert_eq!(parsed.rows, 4);
         assert_eq!(values(&parsed), [1.0, 2.0, -1e-3, 0.5, 0.1, -0.0, 1.0, 2.0]);
         let words = crate::formats::wordlist::without_repeats(parsed.words, 4).unwrap();
         let words: Vec<_> = words.vocabulary.tokens().map(|w| w.into_owned()).collect();
         assert_eq!(words, [". . .", "at name@domain.com", "é", "1984"]);
+    }
+
+    /// Digits that an f32 has when it is written are not lost; those of an f64 are.
+    #[test]
+    fn digits_that_are_lost_are_counted() {
+        let rounded = |text: &[u8]| parse(text, 2).unwrap().odd.rounded;
+        // What gensim writes of f32 and f64 values; 0.5 and a tenth with zeros behind them.
+        assert_eq!(
+            rounded(b"a -0.0007369244 8.26997e-05\nb 0.50000000000 0.10000000000\n").changed,
+            0
+        );
+        assert_eq!(rounded(b"a 0.123456789 16777216.0\n").changed, 0);
+        let change = rounded(b"a -0.0007369244245224787 1\nb -8.269973595356034e-05 2\n");
+        assert_eq!(change.changed, 2);
+        assert!((1e-12..1e-10).contains(&change.largest), "{change:?}");
     }
 
     #[test]

@@ -12,8 +12,9 @@ pub(super) use prepare::{NO_WORDS, Prepared, prepare};
 
 use crate::Error;
 use crate::model::{MATRIX, Note, NoteKind, Tensor};
-use crate::wire::{Finding, Findings, Rule, Span, to_len};
+use crate::wire::{Finding, Findings, MARK, Rule, Span, to_len};
 use crate::{Advice, OptionSpec};
+use weighbridge_codec::convert::Change;
 use weighbridge_codec::parallel::*;
 
 pub(super) const ESCAPE: OptionSpec = OptionSpec {
@@ -32,6 +33,9 @@ pub(super) const LOSSY: OptionSpec = OptionSpec {
     reading: true,
 };
 
+/// How text stores values.
+pub(super) const DECIMAL: &str = "decimal numbers";
+
 /// What helps where a word is not UTF-8.
 pub(super) const LOSSY_HINT: Advice = Advice::Set {
     option: LOSSY.name,
@@ -39,10 +43,38 @@ pub(super) const LOSSY_HINT: Advice = Advice::Set {
     effect: std::borrow::Cow::Borrowed("puts a mark in its place"),
 };
 
-/// What there is to know of a text whose last line does not end.
-pub(super) fn unfinished_note() -> Note {
-    let text = "the last line has no line break: the file may be cut short";
-    Note::new(NoteKind::Unusual, text)
+/// What there is to know of a text that begins with a byte order mark, or whose last line does not
+/// end.
+pub(super) fn text_notes(text: &[u8], lines: &Lines) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if text.starts_with(MARK) {
+        let text = "the text begins with a byte order mark, which is left out";
+        notes.push(Note::new(NoteKind::LeftOut, text));
+    }
+    if !lines.finished {
+        let text = "the last line has no line break: the file may be cut short";
+        notes.push(Note::new(NoteKind::Unusual, text));
+    }
+    notes
+}
+
+/// What there is to know of words that are not UTF-8 and were read nevertheless.
+pub(super) fn lossy_note(words: u64, of: u64) -> Option<Note> {
+    let text = match words {
+        0 => return None,
+        1 => "1 word is not UTF-8: U+FFFD stands for what can't be read".to_owned(),
+        n => format!("{n} words are not UTF-8: U+FFFD stands for what can't be read"),
+    };
+    Some(Note::new(NoteKind::Unusual, text).counting(words, of))
+}
+
+/// What there is to know of numbers with more digits than f32 holds.
+pub(super) fn rounding_note(rounded: Change, of: u64) -> Option<Note> {
+    let Change { changed, largest } = rounded;
+    let text = format!(
+        "{changed} of {of} numbers have more digits than f32 holds: they are rounded, by {largest:.3e} at most"
+    );
+    (changed > 0).then(|| Note::new(NoteKind::Unusual, text).counting(changed, of))
 }
 
 /// The finding about words that stand twice; the first of each is kept.

@@ -1,8 +1,8 @@
 //! What of a container is written as words and rows.
 
-use super::decode::Decode;
+use super::decode::{Decode, left_out_text};
 use crate::formats::FormatInfo;
-use crate::model::{Container, Tensor};
+use crate::model::{Container, Subject, Tensor};
 use crate::plan::{Report, fit, lose_others, lose_precision};
 use crate::{Advice, Error, Vocabulary};
 
@@ -58,13 +58,6 @@ pub(crate) fn prepare(container: &Container, info: &FormatInfo) -> Result<Prepar
         return Err(Error::refused("the rows have no words", NO_WORDS));
     };
     let words = words.into_owned();
-    if let Some((again, first)) = words.duplicate() {
-        let word = words.token(again).unwrap_or_default();
-        return Err(Error::refused(
-            format!("word {again}, {word:?}, is the same as word {first}"),
-            "readers would keep one of the two only",
-        ));
-    }
     lose_others(container, &embeddings, &mut report);
     let mut alone = container.clone();
     if embeddings.norms.is_some() {
@@ -72,6 +65,19 @@ pub(crate) fn prepare(container: &Container, info: &FormatInfo) -> Result<Prepar
     }
     alone.tensors = vec![embeddings.original()?];
     words.lose_special(&mut report);
+    let words = match words.without_repeats() {
+        None => words,
+        // Readers would find the first of equal words only.
+        Some((once, mut kept)) => {
+            let left_out = words.len() - once.len();
+            let first =
+                (0..).zip(&kept).find(|(i, row)| i != *row).map_or(once.len() as u64, |(i, _)| i);
+            report.lose(Subject::RepeatedWords(left_out as u64), left_out_text(first));
+            kept.extend(embeddings.word_rows()..embeddings.rows());
+            alone.tensors = vec![alone.tensors[0].pick_rows(kept)?];
+            once
+        }
+    };
     if container.vocabulary.is_none() {
         alone.drop_word_records();
     }

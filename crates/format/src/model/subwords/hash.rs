@@ -11,10 +11,10 @@ pub(super) fn finalfusion(ngram: &str, chars: usize, exponent: u32) -> u64 {
     hash & 1u64.checked_shl(exponent).map_or(u64::MAX, |buckets| buckets - 1)
 }
 
-/// fastText: 32-bit FNV-1a over the UTF-8 bytes, each widened with its sign. The sign was an
+/// fastText: 32-bit FNV-1a over the bytes, each widened with its sign. The sign was an
 /// oversight there, which trained models have made permanent.
-pub(super) fn fasttext(ngram: &str) -> u32 {
-    ngram.bytes().fold(2_166_136_261, |hash: u32, byte| {
+pub(super) fn fasttext(ngram: &[u8]) -> u32 {
+    ngram.iter().fold(2_166_136_261, |hash: u32, byte| {
         let widened = i32::from(byte.cast_signed()).cast_unsigned();
         (hash ^ widened).wrapping_mul(16_777_619)
     })
@@ -23,7 +23,7 @@ pub(super) fn fasttext(ngram: &str) -> u32 {
 /// floret: the first `hashes` 32-bit words of murmur3 (128 bits, for 64-bit machines), each modulo
 /// the buckets.
 pub(super) fn floret_rows(
-    text: &str,
+    text: &[u8],
     seed: u32,
     hashes: u32,
     buckets: u64,
@@ -32,7 +32,7 @@ pub(super) fn floret_rows(
     if buckets == 0 {
         return;
     }
-    let (low, high) = murmur3(text.as_bytes(), seed);
+    let (low, high) = murmur3(text, seed);
     let words = [low & 0xffff_ffff, low >> 32, high & 0xffff_ffff, high >> 32];
     for (word, _) in words.into_iter().zip(0..hashes) {
         each(word % buckets);

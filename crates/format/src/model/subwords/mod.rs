@@ -28,7 +28,7 @@ pub enum SubwordVectors {
     /// Their mean, brought to unit length: what finalfusion does.
     #[default]
     Unit,
-    /// Their mean: what fastText does. Single brackets are then not n-grams.
+    /// Their mean: what fastText and floret do. Single brackets are then not n-grams.
     Mean,
 }
 
@@ -98,7 +98,9 @@ impl Subwords {
     /// What makes these subwords impossible, if something does.
     pub fn fault(&self) -> Option<String> {
         let Subwords { min_n, max_n, .. } = *self;
-        if min_n == 0 || min_n > max_n {
+        // floret may be told to hash whole words only, and takes 0 for 1 otherwise.
+        let floret = matches!(self.kind, SubwordKind::Floret { .. });
+        if (min_n == 0 && !floret) || min_n > max_n {
             return Some(format!("n-grams of {min_n} to {max_n} characters"));
         }
         if max_n > LONGEST {
@@ -152,20 +154,11 @@ impl Subwords {
     /// too. fastText itself skips them, see [`Subwords::for_each_fasttext_row`].
     pub fn for_each_row(&self, word: &str, each: &mut dyn FnMut(u64)) {
         let bracketed = self.bracketed(word);
-        match &self.kind {
-            SubwordKind::Floret { buckets, hashes, seed, .. } => {
-                let mut rows =
-                    |text: &str| hash::floret_rows(text, *seed, *hashes, *buckets, &mut *each);
-                // The whole word first, and again as an n-gram if its length is in range.
-                rows(&bracketed);
-                self.walk(&bracketed, &mut |ngram, _| rows(ngram));
-            }
-            _ => self.walk(&bracketed, &mut |ngram, chars| {
-                if let Some(row) = self.row(ngram, chars) {
-                    each(row);
-                }
-            }),
+        if let SubwordKind::Floret { .. } = self.kind {
+            // The whole word first, and again as an n-gram if its length is in range.
+            self.rows_of(bracketed.as_bytes(), bracketed.chars().count(), each);
         }
+        self.walk(&bracketed, &mut |ngram, chars| self.rows_of(ngram.as_bytes(), chars, each));
     }
 
     /// Calls `each` with every n-gram of a word and its row; `None` if an explicit n-gram is
@@ -177,14 +170,24 @@ impl Subwords {
 
     /// Calls `each` with the rows that fastText adds to a word's own row: short n-grams before long
     /// ones, without the brackets as n-grams of one character, and none for `</s>`. The order
-    /// decides how the sum is rounded.
-    pub fn for_each_fasttext_row(&self, word: &str, each: &mut dyn FnMut(u64)) {
-        if word == FASTTEXT_EOS {
+    /// decides how the sum is rounded. floret, which grew out of fastText, walks in the same way; its
+    /// words have no rows of their own, and are hashed whole first.
+    ///
+    /// Words are the bytes that fastText saw. A character begins with any byte that does not
+    /// continue one in UTF-8, whatever the encoding is.
+    pub fn for_each_fasttext_row(&self, word: impl AsRef<[u8]>, each: &mut dyn FnMut(u64)) {
+        let word = word.as_ref();
+        if word == FASTTEXT_EOS.as_bytes() {
             return;
         }
-        let bracketed = self.bracketed(word);
-        let starts = char_starts(&bracketed);
+        let (bow, eow) = self.brackets();
+        let bracketed = [bow.as_bytes(), word, eow.as_bytes()].concat();
+        let begins = |at: &usize| bracketed.get(*at).is_none_or(|b| b & 0xC0 != 0x80);
+        let starts: Vec<usize> = (0..=bracketed.len()).filter(begins).collect();
         let count = starts.len() - 1;
+        if let SubwordKind::Floret { .. } = self.kind {
+            self.rows_of(&bracketed, count, each);
+        }
         let (min, max) = self.lengths(count);
         for first in 0..count {
             for n in min..=max.min(count - first) {
@@ -192,11 +195,27 @@ impl Subwords {
                 if n == 1 && (first == 0 || last) {
                     continue;
                 }
-                let ngram = &bracketed[starts[first]..starts[first + n]];
-                if let Some(row) = self.row(ngram, n) {
-                    each(row);
-                }
+                self.rows_of(&bracketed[starts[first]..starts[first + n]], n, each);
             }
+        }
+    }
+
+    /// Calls `each` with the rows of one n-gram: up to four in floret, else one at most.
+    fn rows_of(&self, ngram: &[u8], chars: usize, each: &mut dyn FnMut(u64)) {
+        match (&self.kind, std::str::from_utf8(ngram)) {
+            (SubwordKind::Floret { buckets, hashes, seed, .. }, _) => {
+                hash::floret_rows(ngram, *seed, *hashes, *buckets, each);
+            }
+            (SubwordKind::FastText { buckets }, _) => {
+                hash::fasttext(ngram)
+                    .checked_rem(*buckets)
+                    .map(u64::from)
+                    .into_iter()
+                    .for_each(each);
+            }
+            (_, Ok(text)) => self.row(text, chars).into_iter().for_each(each),
+            // Other kinds have n-grams of text only.
+            (_, Err(_)) => {}
         }
     }
 
@@ -210,12 +229,12 @@ impl Subwords {
         match &self.kind {
             SubwordKind::Buckets { exponent } => Some(hash::finalfusion(ngram, chars, *exponent)),
             SubwordKind::FastText { buckets } => {
-                hash::fasttext(ngram).checked_rem(*buckets).map(u64::from)
+                hash::fasttext(ngram.as_bytes()).checked_rem(*buckets).map(u64::from)
             }
             SubwordKind::Explicit(ngrams) => ngrams.get(ngram),
             SubwordKind::Floret { buckets, seed, .. } => {
                 let mut row = None;
-                hash::floret_rows(ngram, *seed, 1, *buckets, &mut |r| row = Some(r));
+                hash::floret_rows(ngram.as_bytes(), *seed, 1, *buckets, &mut |r| row = Some(r));
                 row
             }
         }
