@@ -11,6 +11,7 @@ mod formats;
 mod inspect;
 mod lookup;
 mod metadata;
+mod models;
 mod output;
 mod pull;
 mod quantize;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Select(args) => select::run(&args, &options, files),
         Verb::Metadata(args) => metadata::run(&args, &options, files),
         Verb::Pull(args) => pull::run(&args),
+        Verb::Models(args) => models::run(&args),
         Verb::Embed(args) => embed::run(&args, files),
         Verb::Compare(args) => compare::run(&args, files),
         Verb::Tokenize(args) => tokenize::run(&args, files),
@@ -57,8 +59,9 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
 pub(crate) struct Files(pub Access);
 
 impl Files {
-    fn input(self, path: &Path) -> Result<Input, Error> {
-        Input::open_with(path, self.0)
+    /// What was given by a path or by the name of a model.
+    fn input(self, given: &Path) -> Result<Input, Error> {
+        Input::open_with(&weighbridge::models::locate(given)?, self.0)
     }
 
     fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
