@@ -376,3 +376,17 @@ fn a_model_keeps_its_files_when_words_are_selected() {
     assert!(read("modules.json").contains("Pooling"));
     assert!(run(folder.path(), &["verify", "few"]).status.success());
 }
+
+/// A file without a question is not one that all words failed.
+#[test]
+fn no_questions_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert!(common::run(at, &["quickstart", ".", "--offline"]).status.success());
+    for (name, text) in [("none.txt", ""), ("sections.txt", ": family\n\n")] {
+        std::fs::write(at.join(name), text).unwrap();
+        let output = common::run(at, &["evaluate", "words.fifu", name]);
+        assert_eq!(output.status.code(), Some(3), "{name}");
+        assert!(common::err(&output).contains("there are no questions in it"), "{name}");
+    }
+}
