@@ -6,7 +6,7 @@ mod quantize;
 mod words;
 
 pub(crate) use encoder::{Compare, Embed, Tokenize};
-pub(crate) use models::Pull;
+pub(crate) use models::{Models, ModelsVerb, Pull};
 pub(crate) use quantize::Quantize;
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 
@@ -39,6 +39,7 @@ pub(crate) enum Verb {
     /// Show what is inside a file
     #[command(after_help = "Examples:
   weighbridge inspect model.safetensors
+  weighbridge inspect minilm
   weighbridge inspect minilm.weights --tensors '*LayerNorm*' --stats
   weighbridge inspect model.oinf --json | jq .tensors[0]
   weighbridge inspect broken.weights --bytes")]
@@ -49,6 +50,7 @@ pub(crate) enum Verb {
 
 Examples:
   weighbridge verify minilm.weights
+  weighbridge verify minilm
   weighbridge verify --quick *.safetensors
   weighbridge verify --json model.oinf | jq .findings"
     )]
@@ -56,6 +58,7 @@ Examples:
     /// Convert a file or a Hugging Face model directory into another format
     #[command(after_help = "Examples:
   weighbridge convert all-MiniLM-L6-v2/ minilm.weights
+  weighbridge convert minilm minilm.mcf
   weighbridge convert minilm.weights minilm.safetensors
   weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
   weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
@@ -68,6 +71,7 @@ Examples:
     Select(Select),
     Metadata(Metadata),
     Pull(Pull),
+    Models(Models),
     Embed(Embed),
     Compare(Compare),
     Tokenize(Tokenize),
@@ -75,9 +79,9 @@ Examples:
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
 Examples:
+  weighbridge diff minilm minilm.mcf --texts default
   weighbridge diff before.oinf after.oinf --tolerance 1e-6
   weighbridge diff model.safetensors model.weights --tensors-only
-  weighbridge diff all-MiniLM-L6-v2/ small.mcf --texts default
   weighbridge diff a.npy b.npy --json | jq .tensors[0].values")]
     Diff(Diff),
     /// List the formats and what each can hold
@@ -102,7 +106,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// A file, or a Hugging Face model directory
+    /// A file, a Hugging Face model directory, or the name of a model
     pub file: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -126,7 +130,7 @@ pub(crate) struct Inspect {
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Files, or Hugging Face model directories
+    /// Files, Hugging Face model directories, or names of models
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Print one object per file, in an array if there are several
@@ -139,7 +143,7 @@ pub(crate) struct Verify {
 
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
-    /// A file, or a Hugging Face model directory
+    /// A file, a Hugging Face model directory, or the name of a model
     pub input: PathBuf,
     /// Where to write; its extension decides the format
     pub output: PathBuf,
@@ -223,7 +227,7 @@ impl MetadataEdits {
 
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
-    /// A file, or a Hugging Face model directory
+    /// A file, a Hugging Face model directory, or the name of a model
     pub first: PathBuf,
     /// The one to compare it with
     pub second: PathBuf,
@@ -353,6 +357,8 @@ pub(crate) fn command() -> Command {
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub verb: Verb,
+    /// The verb as it is typed.
+    pub name: String,
     /// Options of formats.
     pub options: Options,
     /// Failures are printed as JSON too.
@@ -369,7 +375,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Invocation, clap::Error> {
     let options = verb.map(given_options).unwrap_or_default();
     let json = verb.is_some_and(|m| m.try_get_one::<bool>("json").is_ok_and(|v| v == Some(&true)));
     let access = if cli.no_mmap { Access::Reads } else { Access::Mapped };
-    Ok(Invocation { verb: cli.command, options, json, access })
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    Ok(Invocation { verb: cli.command, name, options, json, access })
 }
 
 fn given_options(matches: &ArgMatches) -> Options {

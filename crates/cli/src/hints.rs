@@ -1,27 +1,75 @@
 //! What would help, in the words of the command line: flags and verbs.
 
+use std::sync::{PoisonError, RwLock};
 use weighbridge::{Advice, Conversion, Error, Listing, Verdict};
+
+/// The verb that was typed, whose flags hints may name.
+static VERB: RwLock<String> = RwLock::new(String::new());
+
+/// Does some work with hints for whoever typed this verb.
+pub(crate) fn speaking_for<T>(verb: &str, work: impl FnOnce() -> T) -> T {
+    let set = |name: &str| {
+        let mut verb = VERB.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *verb, name.to_owned())
+    };
+    let before = set(verb);
+    let done = work();
+    set(&before);
+    done
+}
 
 /// Advice as a hint.
 pub(crate) fn hint(advice: &Advice) -> String {
+    let verb = VERB.read().unwrap_or_else(PoisonError::into_inner).clone();
+    hint_for(advice, &verb)
+}
+
+/// The same for somebody who typed this verb: a flag of another one is named with that verb.
+fn hint_for(advice: &Advice, verb: &str) -> String {
     match advice {
         Advice::Set { option, value, effect } => {
             let value = if value.is_empty() { placeholder(option) } else { value };
             let space = if value.is_empty() { "" } else { " " };
-            format!("--{}{space}{value} {effect}", flag(option))
+            format!("{} {effect}", typed(verb, option, &format!("{space}{value}")))
         }
         Advice::OneOf { option, values } => {
-            format!("--{} takes one of: {}", flag(option), values.join(" "))
+            format!("{} takes one of: {}", typed(verb, option, ""), values.join(" "))
         }
+        // What can't be given can't be left out.
+        Advice::LeaveOut { option } if !has_flag(verb, flag(option)) => String::new(),
         Advice::LeaveOut { option } => format!("leave out --{}", flag(option)),
-        Advice::See(listing) => see(*listing).to_owned(),
+        Advice::See(listing) => see(*listing, verb),
         Advice::Pull { model, network } => {
-            let network = if *network { " --network" } else { "" };
-            format!("`weighbridge pull {model}{network}` fetches it")
+            // Only the hub knows whether it has such a model.
+            let (network, whether) =
+                if *network { (" --network", ", if the hub has it") } else { ("", "") };
+            format!("`weighbridge pull {model}{network}` fetches it{whether}")
         }
-        Advice::All(list) => list.iter().map(hint).collect::<Vec<_>>().join("; "),
+        Advice::All(list) => {
+            let hints = list.iter().map(|advice| hint_for(advice, verb));
+            hints.filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join("; ")
+        }
         other => other.to_string(),
     }
+}
+
+/// A flag with its value as it is typed: alone, or behind the verb that has it.
+fn typed(verb: &str, option: &str, value: &str) -> String {
+    // Those that write files come first: most advice is about what is to be written.
+    const OTHERS: [&str; 6] = ["convert", "metadata", "quantize", "select", "embed", "pull"];
+    let flag = flag(option);
+    let other = OTHERS.into_iter().find(|other| has_flag(other, flag));
+    match other.filter(|_| !has_flag(verb, flag)) {
+        None => format!("--{flag}{value}"),
+        Some(other) => format!("`weighbridge {other} --{flag}{value}`"),
+    }
+}
+
+/// Whether a verb has a flag.
+fn has_flag(verb: &str, flag: &str) -> bool {
+    let command = crate::args::command();
+    let found = command.find_subcommand(verb);
+    found.is_some_and(|c| c.get_arguments().any(|arg| arg.get_long() == Some(flag)))
 }
 
 /// The flag that sets an option of the library.
@@ -43,14 +91,19 @@ fn placeholder(option: &str) -> &'static str {
     }
 }
 
-fn see(listing: Listing) -> &'static str {
-    match listing {
+fn see(listing: Listing, verb: &str) -> String {
+    let text = match listing {
         Listing::Tensors => "`weighbridge inspect` lists the names",
         Listing::Metadata => "`weighbridge metadata FILE` lists what there is",
-        Listing::Formats => "`weighbridge formats` lists the known ones; --from names one",
+        Listing::Formats if has_flag(verb, "from") => {
+            "`weighbridge formats` lists the known ones; --from names one"
+        }
+        Listing::Formats => "`weighbridge formats` lists the known ones",
         Listing::Statistics => "`weighbridge inspect --stats` counts them",
+        Listing::Models => "`weighbridge models` lists them",
         _ => "`weighbridge verify` says more",
-    }
+    };
+    text.to_owned()
 }
 
 /// An error in one sentence, with a hint.
@@ -78,18 +131,4 @@ pub(crate) fn word_conversion(conversion: &mut Conversion, obstacle: Option<&Err
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_flags() {
-        assert_eq!(hint(&Advice::set("overwrite", "replaces it")), "--force replaces it");
-        assert_eq!(
-            hint(&Advice::set("words", "gives a word for each row")),
-            "--words FILE gives a word for each row"
-        );
-        let both = Advice::set_to("from", "glove", "reads it").and("or not");
-        assert_eq!(hint(&both), "--from glove reads it; or not");
-        assert_eq!(hint(&Advice::one_of("to", ["npy", "mcf"])), "--to takes one of: npy mcf");
-    }
-}
+mod tests;

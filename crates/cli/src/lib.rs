@@ -20,10 +20,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     match args::parse(&arguments) {
         Ok(command) => {
-            let json = command.json;
-            commands::run(command).unwrap_or_else(|error| {
-                render::failure(&error, json);
-                ExitCode::from(error.kind().exit_code())
+            let (json, verb) = (command.json, command.name.clone());
+            hints::speaking_for(&verb, || {
+                commands::run(command).unwrap_or_else(|error| {
+                    render::failure(&error, json);
+                    ExitCode::from(error.kind().exit_code())
+                })
             })
         }
         Err(usage) => render::usage(&usage, &arguments),

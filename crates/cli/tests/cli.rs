@@ -462,6 +462,20 @@ fn quantizing_reports_what_it_cost() {
         (vec!["quantize", model, "--method", "k4"], 2, "required"),
         (vec!["quantize", model, "x.mcf", "--method", "k5"], 2, "k5"),
         (vec!["quantize", model, "x.weights", "--method", "k4"], 2, "writes mcf"),
+        (vec!["quantize", model, "x.gguf"], 2, "q8 writes mcf"),
+        (vec!["quantize", model, "x.parquet"], 2, "name the output x.mcf"),
+        (vec!["quantize", model, "x.pt"], 2, "writes mcf"),
+        (vec!["quantize", model, "x"], 2, "writes mcf"),
+        (vec!["quantize", "none.npy", "x.i8bin"], 2, "--method i8 writes i8bin"),
+        (vec!["quantize", model, "x.mcf", "--method", "Q4_K_M"], 2, "k4 is the nearest"),
+        (vec!["quantize", model, "x.mcf", "--method", "Q8_0"], 2, "q8 is the nearest"),
+        (
+            vec!["quantize", model, "x.mcf", "--method", "fp16"],
+            2,
+            "`weighbridge convert --dtype f16`",
+        ),
+        (vec!["quantize", model, "x.mcf", "--method", "keep"], 2, "no method"),
+        (vec!["quantize", model, "x.mcf", "--override", "*=Q6_K"], 2, "k6 is the nearest"),
         (vec!["quantize", model, "x.mcf", "--method", "k4", "--override", "*=z"], 2, "no method"),
         (
             vec!["quantize", model, "x.mcf", "--method", "int8", "--encoder", "reference"],
@@ -480,6 +494,48 @@ fn quantizing_reports_what_it_cost() {
         assert!(err(&output).contains(said), "{arguments:?}: {}", err(&output));
     }
     assert!(!at.join("x.mcf").exists());
+    for name in ["x.gguf", "x.parquet", "x.pt", "x"] {
+        assert!(!at.join(name).exists(), "{name}");
+    }
+}
+
+/// Without a method it is q8, and one scale for a tensor says what it costs.
+#[test]
+fn the_usual_method_is_q8_and_int8_is_explained() {
+    let folder = samples();
+    let at = folder.path();
+    let report = json(at, &["quantize", "hf-model", "usual.mcf", "--json"]);
+    assert_eq!(report["method"], "q8");
+    assert_eq!(report["vectors"], report["calibrated"]);
+    let report = json(at, &["quantize", "hf-model", "int8.mcf", "--method", "int8", "--json"]);
+    assert!(report["vectors"]["mean_cosine"].as_f64().is_some_and(|c| c > 0.9 && c < 1.0));
+    assert!(report["calibrated"].is_null());
+    let warning = report["report"]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("one scale for a whole tensor"), "{warning}");
+    assert!(warning.contains("--method q8 has one for every 32 weights"), "{warning}");
+    let text = out(&run(at, &["quantize", "hf-model", "--method", "int4", "--report-only"]));
+    assert!(
+        text.contains("  vectors  of 20 texts: cosine") && text.contains("--method q4"),
+        "{text}"
+    );
+    // Texts to calibrate with are read as those to embed are.
+    std::fs::write(at.join("table.csv"), "id,text\n1,a truck\n").unwrap();
+    std::fs::write(at.join("packed.gz"), b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b").unwrap();
+    std::fs::write(at.join("blank.txt"), "\n  \n").unwrap();
+    for (name, said) in
+        [("table.csv", "\"id\", \"text\""), ("packed.gz", "gzip"), ("blank.txt", "no text")]
+    {
+        let output = run(at, &["quantize", "hf-model", "t.mcf", "--calibrate-with", name]);
+        assert_eq!(output.status.code(), Some(3), "{name}: {}", err(&output));
+        assert!(
+            err(&output).contains(said) && err(&output).contains("a text a line"),
+            "{}",
+            err(&output)
+        );
+        assert!(!err(&output).contains("--l"), "{}", err(&output));
+    }
+    let help = out(&run(at, &["quantize", "--help"]));
+    assert!(help.contains("What most people mean by int8 is q8"), "{help}");
 }
 
 #[test]

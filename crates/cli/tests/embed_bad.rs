@@ -66,6 +66,88 @@ fn bytes_that_are_not_utf8_are_placed() {
     assert!(err(&output).contains("skipped: line 3: not UTF-8"), "{}", err(&output));
 }
 
+/// Input of other kinds is named, and never offered `--lossy`.
+#[test]
+fn what_is_not_lines_of_text_is_refused() {
+    let folder = samples();
+    let at = folder.path();
+    let gzip = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\x04\x00\x43\xbe\xb7\xe8";
+    let vectors = run(at, &["a truck", "--output", "vectors.npy"]);
+    assert!(vectors.status.success(), "{}", err(&vectors));
+    let table = b"id,text,price\n1,\"a truck, empty\",5\n2,a lorry,6\n";
+    for (name, bytes, word) in [
+        ("texts.txt.gz", &gzip[..], "gzip"),
+        ("texts.zip", b"PK\x03\x04\x14\0\0\0\x08\0", "a zip archive"),
+        ("texts.parquet", b"PAR1\x15\x00\x15\xde\xad\xbe\xef\x00", "not text"),
+        ("table.csv", table, "\"id\", \"text\", \"price\""),
+        ("table.tsv", b"id\ttext\n1\ta truck\n", "\"id\", \"text\""),
+        ("objects.txt", b"{\"title\": \"a truck\"}\n", "\"title\""),
+    ] {
+        std::fs::write(at.join(name), bytes).unwrap();
+        let refusals =
+            [run(at, &["--input", name]), common::fed(at, &["embed", "-m", "model"], bytes)];
+        // Of two lines with a tab only the name says that they are a table.
+        let both = if name == "table.tsv" { 1 } else { 2 };
+        for output in refusals.iter().take(both) {
+            let said = err(output);
+            assert_eq!(output.status.code(), Some(3), "{name}: {said}");
+            assert!(said.contains(word) && !said.contains("lossy"), "{name}: {said}");
+            assert!(output.stdout.is_empty(), "{name}");
+        }
+    }
+    for name in ["vectors.npy", "model/model.safetensors"] {
+        let said = err(&run(at, &["--input", name]));
+        assert!(said.contains("a file of ") && !said.contains("lossy"), "{name}: {said}");
+    }
+    let said = err(&run(at, &["--input", "table.csv"]));
+    assert!(said.contains("--lines takes each line as it is for a text"), "{said}");
+    let forced = run(at, &["--input", "table.csv", "--lines"]);
+    assert!(out(&forced).starts_with("{\"text\": \"id,text,price\""), "{}", err(&forced));
+    // Commas by themselves make no table.
+    std::fs::write(at.join("prose.txt"), "a truck, a lorry\nthe road, the town\nfull, empty\n")
+        .unwrap();
+    assert_eq!(out(&run(at, &["--input", "prose.txt"])).lines().count(), 3);
+}
+
+/// What a model leaves out of long texts is said, by every verb that leaves it out.
+#[test]
+fn texts_that_are_cut_are_counted() {
+    let folder = samples();
+    let at = folder.path();
+    // The sample takes 32 tokens, two of which are marks.
+    let (fits, long) = ("a ".repeat(30), "a ".repeat(31));
+    let note = "note: 1 text has more than 32 tokens; what is behind these did not count\n";
+    for (text, said) in [(&fits, ""), (&long, note)] {
+        assert_eq!(err(&run(at, &[text, "a"])), said);
+        assert_eq!(err(&common::run(at, &["tokenize", "-m", "model", text])), said);
+        assert_eq!(err(&common::run(at, &["compare", "-m", "model", text, "a"])), said);
+    }
+    let many = format!("{long}\n{fits}\n").repeat(300);
+    std::fs::write(at.join("many.txt"), many).unwrap();
+    let output = run(at, &["-i", "many.txt", "-o", "many.npy", "--json"]);
+    let report: Json = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((&report["cut"], &report["rows"]), (&300.into(), &600.into()));
+    assert!(err(&run(at, &["-i", "many.txt"])).contains("300 texts have more than 32 tokens"));
+    assert_eq!(err(&run(at, &[&long, "--max-tokens", "40"])), "");
+}
+
+#[test]
+fn the_name_of_a_file_as_a_text_is_noted() {
+    let folder = samples();
+    let at = folder.path();
+    std::fs::write(at.join("notes.txt"), "a truck\n").unwrap();
+    let output = run(at, &["notes.txt", "a truck"]);
+    assert!(output.status.success() && out(&output).starts_with("{\"text\": \"notes.txt\""));
+    let note = "note: notes.txt is a file; its name was taken as the text";
+    assert_eq!(err(&output), format!("{note}; -i notes.txt reads it\n"));
+    for verb in [
+        &["compare", "-m", "model", "notes.txt", "a"][..],
+        &["tokenize", "-m", "model", "notes.txt"],
+    ] {
+        assert_eq!(err(&common::run(at, verb)), format!("{note}\n"));
+    }
+}
+
 #[test]
 fn a_line_without_end_is_an_error() {
     let folder = samples();

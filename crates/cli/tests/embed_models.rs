@@ -133,3 +133,55 @@ fn threads_have_a_limit() {
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("at most 1024"), "{}", err(&output));
 }
+
+/// A model without modules.json: what is assumed is said once, and families are known by name.
+#[test]
+fn what_nobody_says_of_a_model_is_said() {
+    let folder = samples();
+    let at = folder.path();
+    let vectors = |arguments: &[&str]| {
+        let output = embed(at, arguments);
+        assert!(output.status.success(), "{}", err(&output));
+        (common::out(&output), err(&output))
+    };
+    let (said_mean, nothing) = vectors(&["a truck"]);
+    assert_eq!(nothing, "");
+    std::fs::remove_file(at.join("model/modules.json")).unwrap();
+    std::fs::remove_dir_all(at.join("model/1_Pooling")).unwrap();
+    let (assumed, note) = vectors(&["a truck", "a lorry"]);
+    assert_eq!(note, "note: assumed: mean pooling, normalized; the model does not say\n");
+    assert_eq!(assumed.lines().next(), said_mean.lines().next());
+    let (cls, note) = vectors(&["a truck", "--pooling", "cls"]);
+    assert_eq!(note, "note: assumed: normalized; the model does not say\n");
+    let (_, note) = vectors(&["a truck", "--pooling", "cls", "--no-normalize"]);
+    assert_eq!(note, "");
+
+    // By the name in config.json, and by the folder's.
+    edit(at, "config.json", |c| c["_name_or_path"] = json!("BAAI/bge-small-en-v1.5"));
+    let expected = "note: assumed: cls pooling (known of bge), normalized (known of bge); \
+                    the model does not say\n";
+    assert_eq!(vectors(&["a truck"]), (cls.clone(), expected.to_owned()));
+    let report = vectors(&["a truck", "-o", "v.npy", "--json"]).0;
+    let report: Json = serde_json::from_str(&report).unwrap();
+    assert_eq!(
+        report["assumed"],
+        json!(["cls pooling (known of bge)", "normalized (known of bge)"])
+    );
+    let shown = run(at, &["inspect", "model", "--json"]);
+    let shown: Json = serde_json::from_slice(&shown.stdout).unwrap();
+    let model = &shown["model"];
+    assert_eq!(model["pooling"], json!({"value": ["cls"], "said_by": {"family": "bge"}}));
+    assert_eq!(model["base"]["said_by"], json!({"file": "config.json _name_or_path"}));
+    edit(at, "config.json", |c| c["_name_or_path"] = json!("bert-base-uncased"));
+    std::fs::rename(at.join("model"), at.join("snowflake-arctic-embed-xs")).unwrap();
+    let output = run(at, &["compare", "-m", "snowflake-arctic-embed-xs", "a truck", "a lorry"]);
+    assert!(err(&output).contains("cls pooling (known of snowflake-arctic-embed)"));
+    // Whoever packs it keeps the name, and so what is known of it.
+    for packed in ["x.weights", "x.mcf"] {
+        let done = run(at, &["convert", "snowflake-arctic-embed-xs", packed]);
+        assert!(done.status.success(), "{}", err(&done));
+        let output = run(at, &["embed", "-m", packed, "a truck"]);
+        assert!(err(&output).contains("cls pooling (known of"), "{packed}: {}", err(&output));
+        assert_eq!(common::out(&output), cls);
+    }
+}

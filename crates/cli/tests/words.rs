@@ -432,7 +432,7 @@ fn conversions_say_what_they_do() {
         let refused = run(at, arguments);
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
         let said = err(&refused);
-        assert!(said.contains("1 row of a word that stands twice"), "{said}");
+        assert!(said.contains("1 row of a word that appears twice"), "{said}");
         assert!(said.contains("--allow-loss"), "{said}");
         let allowed = run(at, &[arguments, &["--allow-loss"]].concat());
         assert_eq!(allowed.status.code(), Some(0), "{}", err(&allowed));
@@ -467,4 +467,18 @@ fn vectors_that_are_not_finite_are_named() {
     assert_eq!(scored.status.code(), Some(0));
     assert!(err(&scored).contains("row 1, \"bad\""), "{}", err(&scored));
     assert!(out(&scored).contains("  all"), "{}", out(&scored));
+}
+
+/// A file without a question is not one that all words failed.
+#[test]
+fn no_questions_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    assert!(common::run(at, &["quickstart", ".", "--offline"]).status.success());
+    for (name, text) in [("none.txt", ""), ("sections.txt", ": family\n\n")] {
+        std::fs::write(at.join(name), text).unwrap();
+        let output = common::run(at, &["evaluate", "words.fifu", name]);
+        assert_eq!(output.status.code(), Some(3), "{name}");
+        assert!(common::err(&output).contains("there are no questions in it"), "{name}");
+    }
 }

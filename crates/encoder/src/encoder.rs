@@ -7,7 +7,7 @@ use crate::id::{self, ModelId};
 use crate::layers::Scratch;
 use crate::pool::Pool;
 use crate::schedule::{Call, Schedule, Turn};
-use crate::settings::{Pooling, ResolvedSettings, Settings};
+use crate::settings::{Assumption, Pooling, ResolvedSettings, Settings};
 use crate::team::Team;
 use crate::tokenizer::Tokenizer;
 use std::ops::Range;
@@ -131,6 +131,11 @@ impl Encoder {
         self.0.settings.max_tokens
     }
 
+    /// The settings in use that neither the user nor the model said.
+    pub fn assumed(&self) -> &[Assumption] {
+        &self.0.settings.assumed
+    }
+
     /// What is known of the model.
     pub fn spec(&self) -> &ModelSpec {
         &self.0.spec
@@ -150,6 +155,26 @@ impl Encoder {
     /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.0.tokenizer
+    }
+
+    /// How many of the texts have more tokens than are used, so that their ends do not count.
+    pub fn count_cut(&self, texts: &[impl AsRef<str> + Sync]) -> u64 {
+        let most = self.max_tokens();
+        let is_cut = |text: &str| {
+            let mut ids = Vec::new();
+            // A token stands for one byte at least.
+            text.len() > most.saturating_sub(2) && {
+                self.tokenizer().encode_into(text, most.saturating_add(1), &mut ids);
+                ids.len() > most
+            }
+        };
+        let count = |texts: &[_]| {
+            texts.iter().filter(|text| is_cut(AsRef::<str>::as_ref(*text))).count() as u64
+        };
+        if texts.len() <= TEXTS_PER_TASK {
+            return count(texts);
+        }
+        self.0.pool.install(|| texts.par_chunks(TEXTS_PER_TASK).map(count).sum())
     }
 
     /// The vector of each text, in their order. What else is among the texts makes no difference.

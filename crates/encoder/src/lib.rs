@@ -26,7 +26,7 @@ pub mod tokenizer;
 
 pub use encoder::Encoder;
 pub use id::ModelId;
-pub use settings::{Pooling, Precision, Settings};
+pub use settings::{Assumption, Pooling, Precision, Settings};
 pub use support::{Lack, lacks};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;

@@ -2,8 +2,9 @@
 
 use crate::architectures::Sizes;
 use crate::support::Lack;
-use weighbridge_format::spec::ModelSpec;
+use std::fmt;
 pub use weighbridge_format::spec::Pooling;
+use weighbridge_format::spec::{Fact, ModelSpec, SaidBy};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error};
 
@@ -68,9 +69,40 @@ pub struct Settings {
     pub threads: Option<usize>,
 }
 
+/// A setting in use that neither the user nor the model said.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Assumption {
+    /// How the vectors of a text's tokens become one.
+    Pooling(Fact<Pooling>),
+    /// Whether vectors are scaled to length 1.
+    Normalize(Fact<bool>),
+}
+
+/// `mean pooling`, `normalized`, and the family that it is known of.
+impl fmt::Display for Assumption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said_by = match self {
+            Assumption::Pooling(fact) => {
+                write!(f, "{} pooling", fact.value.name())?;
+                &fact.said_by
+            }
+            Assumption::Normalize(fact) => {
+                f.write_str(if fact.value { "normalized" } else { "not normalized" })?;
+                &fact.said_by
+            }
+        };
+        match said_by {
+            SaidBy::Family(family) => write!(f, " (known of {family})"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The settings in use: the user's, or else the model's.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedSettings {
+    pub assumed: Vec<Assumption>,
     pub pooling: Pooling,
     pub normalize: bool,
     pub max_tokens: usize,
@@ -106,6 +138,20 @@ impl ResolvedSettings {
             let what = format!("{dimensions} dimensions of vectors that have {hidden}");
             return Err(Error::refused(what, format!("from 1 to {hidden}")));
         }
-        Ok(ResolvedSettings { pooling, normalize, max_tokens, dimensions })
+        let assumed = assumed(settings, spec, &pooling);
+        Ok(ResolvedSettings { assumed, pooling, normalize, max_tokens, dimensions })
     }
+}
+
+/// What nobody said, of what makes one vector of a text.
+fn assumed(settings: &Settings, spec: &ModelSpec, pooling: &Pooling) -> Vec<Assumption> {
+    let mut list = Vec::new();
+    if settings.pooling.is_none() && spec.pooling.is_unsaid() {
+        let said_by = spec.pooling.said_by.clone();
+        list.push(Assumption::Pooling(Fact { value: pooling.clone(), said_by }));
+    }
+    if settings.normalize.is_none() && spec.normalize.is_unsaid() {
+        list.push(Assumption::Normalize(spec.normalize.clone()));
+    }
+    list
 }

@@ -64,6 +64,8 @@ pub enum Listing {
     Findings,
     /// The statistics of a tensor's values.
     Statistics,
+    /// The models that are on this machine.
+    Models,
 }
 
 impl Advice {
@@ -174,6 +176,7 @@ impl fmt::Display for Listing {
             Listing::Formats => "the table of formats",
             Listing::Findings => "the findings about the file",
             Listing::Statistics => "the statistics of the tensor",
+            Listing::Models => "the models on this machine",
         })
     }
 }

@@ -8,14 +8,15 @@ use weighbridge::encoder::{Pooling, Precision, Settings};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Texts are arguments, lines of --input, or lines of standard input. Files named .jsonl or .ndjson,
-and any input with --field, have a JSON object on each line.
+and any input with --field, have a JSON object on each line. Tables (CSV, TSV) are refused; --lines
+takes their lines as they are.
 
 Without --output, vectors are printed: as JSON lines, or shortened on a terminal. With it, rows are
 first collected in OUT.partial beside it. A run that was interrupted goes on from there with
 --resume, and gives the same file. What rounding does to the rows (i8bin) is measured and reported.
 
 Examples:
-  weighbridge embed --model all-MiniLM-L6-v2/ \"a text\" \"another text\"
+  weighbridge embed --model minilm \"a text\" \"another text\"
   weighbridge embed --model minilm.weights --input texts.txt --output vectors.npy
   weighbridge embed --model minilm.weights --input articles.jsonl --field title -o titles.i8bin
   weighbridge embed --model minilm.weights --input texts.txt -o vectors.npy --resume
@@ -57,6 +58,9 @@ pub(crate) struct Embed {
     /// Replace bytes that are not UTF-8
     #[arg(long)]
     pub lossy: bool,
+    /// Take each line for a text, even of a table or of JSON
+    #[arg(long, conflicts_with_all = ["texts", "field"])]
+    pub lines: bool,
     /// Leave out lines that can't be used, and count them
     #[arg(long)]
     pub skip_bad: bool,
@@ -73,7 +77,7 @@ pub(crate) struct Embed {
 /// Say how similar two texts are: the cosine of the angle between their vectors
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  weighbridge compare --model all-MiniLM-L6-v2/ \"a cat sits outside\" \"the cat is in the garden\"
+  weighbridge compare --model minilm \"a cat sits outside\" \"the cat is in the garden\"
   weighbridge compare --model minilm.weights \"a text\" \"another one\" --json | jq .cosine")]
 pub(crate) struct Compare {
     #[command(flatten)]
@@ -97,7 +101,7 @@ pub(crate) struct Compare {
 /// Show the tokens that a model makes of a text
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  weighbridge tokenize --model all-MiniLM-L6-v2/ \"a weighbridge\"
+  weighbridge tokenize --model minilm \"a weighbridge\"
   weighbridge tokenize --model minilm.weights \"a weighbridge\" --json | jq .ids")]
 pub(crate) struct Tokenize {
     /// A file or directory with a model, or the name of one

@@ -1,6 +1,6 @@
 //! Verbs for models by name.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 /// Put a model into the cache folder, where other commands find it by name
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ Examples:
   weighbridge pull minilm
   weighbridge pull BAAI/bge-small-en-v1.5 --network
   weighbridge pull minilm --network --revision main --force
-  weighbridge inspect \"$(weighbridge pull minilm --json | jq -r .model)\""
+  weighbridge inspect minilm"
 )]
 pub(crate) struct Pull {
     /// A short name (minilm), or a model's name on the hub (org/repo)
@@ -33,4 +33,43 @@ pub(crate) struct Pull {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// List the models on this machine, show one, or remove one
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Wherever a command takes a model's file or directory, it takes one of these names too; a path that
+exists wins. Two folders are looked at: our own cache, where `pull` puts models, and the Hugging Face
+hub's. `remove` removes from our own only.
+
+Environment: WEIGHBRIDGE_CACHE is our own cache; HF_HUB_CACHE and HF_HOME say where the hub's is.
+
+Examples:
+  weighbridge models
+  weighbridge models --json | jq -r '.[].name'
+  weighbridge models show minilm
+  weighbridge models remove minilm"
+)]
+pub(crate) struct Models {
+    #[command(subcommand)]
+    pub verb: Option<ModelsVerb>,
+    /// Print JSON: an array of the models, or one object
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsVerb {
+    /// List the models on this machine, as without a verb
+    List,
+    /// Show where a model is, where it came from, and what it is
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Remove a model from our own cache, and say how much that freed
+    Remove {
+        /// Its name
+        name: String,
+    },
 }

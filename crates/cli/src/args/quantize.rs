@@ -1,6 +1,8 @@
 //! The verb that stores weights in fewer bits.
 
 use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use weighbridge::quantize::Method;
 
@@ -8,10 +10,14 @@ use weighbridge::quantize::Method;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Methods, with bits per weight: q8 8.5, q4 4.5, k6 6.3, k4 4.3, k3 3.3, k2 2.3 (a scale for every
-32 values; MCF), int8 8, int4 4 (one scale for a tensor; MCF), i8 8 (rows of unit length; i8bin),
-pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
+32 values; MCF), int8 8, int4 4 (one scale for a whole tensor; MCF), i8 8 (rows of unit length;
+i8bin), pq and opq 0.8 (parts of ten values, plain or rotated; finalfusion).
+
+What most people mean by int8 is q8: int8 and int4 have a single scale for a whole tensor, so that a
+few large weights spoil all others. They are for readers that want plain integers.
 
 Examples:
+  weighbridge quantize minilm minilm.mcf
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
   weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate-with questions.txt
@@ -20,13 +26,13 @@ Examples:
   weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
 )]
 pub(crate) struct Quantize {
-    /// A file, or a Hugging Face model directory
+    /// A file, a Hugging Face model directory, or the name of a model
     pub input: PathBuf,
     /// What to write: an .mcf file, .i8bin with the method i8, .fifu with pq and opq
     #[arg(required_unless_present = "report_only")]
     pub output: Option<PathBuf>,
     /// How to store the values
-    #[arg(long, value_parser = Method::NAMES)]
+    #[arg(long, default_value = Method::USUAL, value_parser = MethodName)]
     pub method: String,
     /// Quantize only tensors whose names match (repeatable); the others are kept
     #[arg(long, value_name = "GLOB")]
@@ -85,14 +91,35 @@ pub(crate) struct Quantize {
     pub json: bool,
 }
 
+/// Any name, so that the library can say which is the nearest; the help and completions have those
+/// that there are.
+#[derive(Clone)]
+struct MethodName;
+
+impl TypedValueParser for MethodName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Method::NAMES.into_iter().map(PossibleValue::new)))
+    }
+}
+
 fn method_override(text: &str) -> Result<(String, Method), String> {
     // Names may have an = in them, methods have none.
     let (glob, name) =
         text.rsplit_once('=').ok_or("a pattern and a method separated by = are needed")?;
-    let method = Method::from_name(name);
-    let known =
-        || format!("there is no method {name:?}; the methods are {} keep", Method::NAMES.join(" "));
-    method.map(|m| (glob.to_owned(), m)).ok_or_else(known)
+    let method = Method::from_name(name).map_or_else(|| Method::named(name), Ok);
+    let method = method.map_err(|error| crate::hints::sentence(&error))?;
+    Ok((glob.to_owned(), method))
 }
 
 fn bounds(text: &str) -> Result<(f32, f32), String> {

@@ -147,7 +147,7 @@ Examples:
   weighbridge metadata minilm.weights --set model_version=2 --out new.weights"
 )]
 pub(crate) struct Metadata {
-    /// A file of any format, or a Hugging Face model directory
+    /// A file of any format, a Hugging Face model directory, or the name of a model
     pub file: PathBuf,
     #[command(flatten)]
     pub edits: MetadataEdits,

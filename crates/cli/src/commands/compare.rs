@@ -10,7 +10,9 @@ pub(super) fn run(args: &Compare, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let settings = args.model.settings(args.pooling);
     let encoder = files.encoder(&models::find(&args.model.model)?, &settings)?;
+    super::say_files([&args.first, &args.second], |_| String::new());
     let cosine = embed::compare(&encoder, &args.first, &args.second)?;
+    super::say_cut(encoder.count_cut(&[&args.first, &args.second]), encoder.max_tokens());
     if args.json {
         let texts = [&args.first, &args.second];
         super::print(&super::json_line(&json!({"texts": texts, "cosine": cosine})))

@@ -17,7 +17,7 @@ use std::time::Instant;
 use weighbridge::embed::{
     self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, TextOptions, TextRow, Texts, jsonl,
 };
-use weighbridge::encoder::{Precision, Settings, has_bf16};
+use weighbridge::encoder::Settings;
 use weighbridge::{
     Conversion, Encoder, Error, Format, Formats, Output, Progress, Stage, Status, models,
 };
@@ -33,6 +33,8 @@ pub(super) fn run(args: &Embed, files: Files) -> Result<ExitCode, Error> {
     }
     // The input first: what is wrong with it is found sooner than a model is loaded.
     let (mut texts, bytes) = open_texts(args)?;
+    texts.check()?;
+    super::say_files(&args.texts, |name| format!("-i {name} reads it"));
     let settings = Settings {
         normalize: args.no_normalize.then_some(false),
         dimensions: args.dimensions,
@@ -46,9 +48,6 @@ pub(super) fn run(args: &Embed, files: Files) -> Result<ExitCode, Error> {
                 return Err(Error::refused_file(output, &what, "vectors go into another file"));
             }
         }
-    }
-    if settings.precision == Precision::Bf16 && !has_bf16() {
-        eprintln!("note: this processor does not multiply bf16; f32 is used, which is closer");
     }
     let encoder = files.encoder(&model, &settings)?;
     let Some(output) = output else {
@@ -84,9 +83,11 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     let lines = Formats::builtin().iter().filter(|f| is_of_lines(f));
     let by_name = lines.flat_map(|f| f.info().extensions).any(|e| extension == *e);
     let options = TextOptions {
-        field: args.field.clone().or(by_name.then(|| jsonl::TEXT.to_owned())),
+        // What is named so is JSON lines, unless each line is asked for as it is.
+        field: args.field.clone().or((by_name && !args.lines).then(|| jsonl::TEXT.to_owned())),
         lossy: args.lossy,
         skip_bad: args.skip_bad,
+        lines: args.lines,
     };
     let Some(path) = path else {
         if args.input.is_none() && io::stdin().is_terminal() {
@@ -134,8 +135,8 @@ fn print_vectors(
     });
     match done {
         Err(Error::Cancelled) if nobody_reads => return Ok(ExitCode::SUCCESS),
-        done => done?,
-    };
+        done => super::say_cut(done?.cut, encoder.max_tokens()),
+    }
     say_skipped(texts);
     Ok(ExitCode::SUCCESS)
 }
@@ -190,7 +191,7 @@ fn write_vectors(
     let done = done.map_err(kept)?;
     let seconds = began.elapsed().as_secs_f64();
     let file = finish(file).map_err(kept)?;
-    report(args, &file, done, texts, seconds)
+    report(args, encoder, &file, done, texts, seconds)
 }
 
 fn finish(file: EmbedFile) -> Result<EmbeddedFile, Error> {
@@ -208,10 +209,13 @@ struct Line<'a> {
     dimensions: usize,
     resumed: u64,
     skipped: u64,
+    cut: u64,
+    assumed: Vec<String>,
 }
 
 fn report(
     args: &Embed,
+    encoder: &Encoder,
     file: &EmbeddedFile,
     done: Embedded,
     texts: &Texts,
@@ -221,9 +225,13 @@ fn report(
     let (rows, dimensions, resumed) = (file.rows, file.dimensions, done.resumed);
     if args.json {
         let (conversion, skipped) = (&outcome.conversion, texts.skipped);
-        return super::print_json(&Line { conversion, rows, dimensions, resumed, skipped });
+        let assumed = encoder.assumed().iter().map(ToString::to_string).collect();
+        let cut = done.cut;
+        let line = Line { conversion, rows, dimensions, resumed, skipped, cut, assumed };
+        return super::print_json(&line);
     }
     say_skipped(texts);
+    super::say_cut(done.cut, encoder.max_tokens());
     let mut text = outcome.text();
     let mut line = format!("{} vectors of {dimensions} values", grouped(rows));
     let new = rows - resumed;

@@ -50,7 +50,7 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String
 }
 
 /// What the model is, and whether it can be used here.
-fn model_line(model: &ModelSummary) -> String {
+pub(super) fn model_line(model: &ModelSummary) -> String {
     const MOST: usize = 5;
     let usable = match model.lacks.as_slice() {
         [] => "`embed` can use it".to_owned(),

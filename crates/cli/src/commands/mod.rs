@@ -11,6 +11,7 @@ mod formats;
 mod inspect;
 mod lookup;
 mod metadata;
+mod models;
 mod output;
 mod pull;
 mod quantize;
@@ -22,9 +23,10 @@ mod tokenize;
 mod verify;
 
 use crate::args::{Damage, Invocation, Verb};
+use crate::render::{YELLOW, grouped, safe, styled};
 use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::encoder::Settings;
+use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::source::Access;
 use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
 
@@ -43,6 +45,7 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Select(args) => select::run(&args, &options, files),
         Verb::Metadata(args) => metadata::run(&args, &options, files),
         Verb::Pull(args) => pull::run(&args),
+        Verb::Models(args) => models::run(&args),
         Verb::Embed(args) => embed::run(&args, files),
         Verb::Compare(args) => compare::run(&args, files),
         Verb::Tokenize(args) => tokenize::run(&args, files),
@@ -66,8 +69,9 @@ impl Files {
         Files { accept_damage: damage.allow_damage, ..self }
     }
 
-    fn input(self, path: &Path) -> Result<Input, Error> {
-        Input::open_with(path, self.access)
+    /// What was given by a path or by the name of a model.
+    fn input(self, given: &Path) -> Result<Input, Error> {
+        Input::open_with(&weighbridge::models::locate(given)?, self.access)
     }
 
     fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
@@ -80,10 +84,43 @@ impl Files {
         Embeddings::new(&self.open(path, options)?)
     }
 
-    /// The model of a file or a directory.
+    /// The model of a file or a directory. What it does not say of itself is said here.
     fn encoder(self, path: &Path, settings: &Settings) -> Result<Encoder, Error> {
-        Encoder::new(&self.open(path, &Options::default())?, settings)
+        if settings.precision == Precision::Bf16 && !has_bf16() {
+            say_note("this processor does not multiply bf16; f32 is used, which is closer");
+        }
+        let encoder = Encoder::new(&self.open(path, &Options::default())?, settings)?;
+        let assumed = encoder.assumed();
+        if !assumed.is_empty() {
+            let list: Vec<_> = assumed.iter().map(ToString::to_string).collect();
+            say_note(&format!("assumed: {}; the model does not say", list.join(", ")));
+        }
+        Ok(encoder)
     }
+}
+
+/// Says something on standard error that is no failure.
+fn say_note(note: &str) {
+    anstream::eprintln!("{}: {}", styled(YELLOW, "note"), safe(note));
+}
+
+/// Says of texts that are names of files that their names were taken, and what would read them.
+fn say_files<'a>(texts: impl IntoIterator<Item = &'a String>, reads: impl Fn(&str) -> String) {
+    for name in texts.into_iter().filter(|text| Path::new(text.as_str()).is_file()) {
+        let reads = reads(name);
+        let reads = if reads.is_empty() { reads } else { format!("; {reads}") };
+        say_note(&format!("{name} is a file; its name was taken as the text{reads}"));
+    }
+}
+
+/// Says how many texts were longer than a model takes.
+fn say_cut(texts: u64, tokens: usize) {
+    let texts = match texts {
+        0 => return,
+        1 => "1 text has".to_owned(),
+        n => format!("{} texts have", grouped(n)),
+    };
+    say_note(&format!("{texts} more than {tokens} tokens; what is behind these did not count"));
 }
 
 /// Prints to standard output; a reader that went away (`| head`) is no error.

@@ -34,7 +34,7 @@ fn text(report: &Pulled) -> String {
     out
 }
 
-fn origin(from: &PulledFrom) -> String {
+pub(super) fn origin(from: &PulledFrom) -> String {
     let place = match from.kind.as_str() {
         "pypi" => format!("PyPI, package {}", from.place),
         "hub-cache" => format!("the hub's cache, {}", from.place),

@@ -7,7 +7,9 @@ use crate::progress::with_bar;
 use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, bar, general, safe, styled};
 use serde::Serialize;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use weighbridge::codec::block::BlockEncoder;
 use weighbridge::plan::Report;
@@ -15,7 +17,7 @@ use weighbridge::quantize::{
     Calibration, Domain, Importance, Method, ProductSettings, Quantization, QuantizeReport,
     QuantizeSettings,
 };
-use weighbridge::{Error, Format, Formats, Options, Output};
+use weighbridge::{Advice, Error, Formats, Options, Output};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -32,10 +34,10 @@ struct Line<'a> {
 pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let settings = settings(args, options, files)?;
-    let formats = &settings.formats;
+    // What is wrong with the name is said before anything is opened.
+    let output = output(args, settings.method, &settings.formats)?;
     let container = files.open(&args.input, &settings.options)?;
     let job = Quantization::new(&container, &settings)?;
-    let output = output(args, job.format(), formats)?;
     if args.output.is_some() {
         // Said before the work rather than after it.
         output.obstacle().map_or(Ok(()), Err)?;
@@ -70,8 +72,7 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
 }
 
 fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeSettings, Error> {
-    let unknown = || Error::refused(format!("there is no method {:?}", args.method), "");
-    let mut settings = QuantizeSettings::new(Method::from_name(&args.method).ok_or_else(unknown)?);
+    let mut settings = QuantizeSettings::new(Method::named(&args.method)?);
     if args.encoder == "reference" {
         settings.encoder = BlockEncoder::Reference;
     }
@@ -87,7 +88,10 @@ fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeS
         settings.importance = Some(Importance::new(&files.open(path, &Options::default())?)?);
     }
     settings.calibration = match &args.calibrate_with {
-        Some(file) => Calibration::Texts(lines(file)?),
+        Some(path) => {
+            let file = File::open(path).map_err(|e| Error::io(path, e))?;
+            Calibration::from_lines(&path.display().to_string(), BufReader::new(file))?
+        }
         None if args.no_calibrate => Calibration::Never,
         None => Calibration::Automatic,
     };
@@ -97,30 +101,29 @@ fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeS
     Ok(settings)
 }
 
-/// The texts of a file, one a line.
-fn lines(path: &Path) -> Result<Vec<String>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
-    let lines: Vec<_> =
-        text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_owned).collect();
-    if lines.is_empty() {
-        let what = format!("{:?} has no lines of text", path.display().to_string());
-        return Err(Error::refused(what, "--calibrate-with takes a file with one text per line"));
-    }
-    Ok(lines)
-}
-
-/// Where the file goes; a name that belongs to another format is refused.
-fn output(args: &Quantize, format: &Format, formats: &Formats) -> Result<Output, Error> {
-    let (id, extension) = (format.info().id, format.info().extensions.first().unwrap_or(&""));
+/// Where the file goes; a name that does not say the format that the method writes is refused.
+fn output(args: &Quantize, method: Method, formats: &Formats) -> Result<Output, Error> {
+    let info = method.format(formats)?.info();
+    let extension = info.extensions.first().unwrap_or(&"");
     let Some(path) = &args.output else {
         return Ok(Output::new(format!("out.{extension}")));
     };
-    let named = formats.target(&path.to_string_lossy(), None);
-    if named.is_ok_and(|f| f.info().id != id) {
-        let what = format!("{} writes {id}, not {:?}", args.method, path.display().to_string());
-        return Err(Error::refused(what, format!("name the output something.{extension}")));
+    let named = formats.target(&path.to_string_lossy(), None).map(|format| format.info().id).ok();
+    if named == Some(info.id) {
+        return Ok(Output::new(path).overwrite(args.force));
     }
-    Ok(Output::new(path).overwrite(args.force))
+    let what = format!("{} writes {}, which the name {path:?} does not say", args.method, info.id);
+    let better = path.with_extension(extension);
+    let mut advice = Advice::from(format!("name the output {}", better.display()));
+    let writes = |name: &&str| Method::named(name).and_then(|m| m.format(formats));
+    let others = Method::NAMES.into_iter().filter(|name| {
+        named.is_some() && writes(name).is_ok_and(|format| Some(format.info().id) == named)
+    });
+    if let Some(first) = others.into_iter().next() {
+        let effect = format!("writes {}", named.unwrap_or_default());
+        advice = advice.and(Advice::set_to("method", first, effect));
+    }
+    Err(Error::refused(what, advice))
 }
 
 fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>) -> String {
@@ -149,9 +152,11 @@ fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>) -> Stri
             100.0 * recall
         ));
     }
-    if let Some(vectors) = &report.calibrated {
+    if let Some(vectors) = &report.vectors {
+        let (how, other) =
+            if report.calibrated.is_some() { ("calibrated; ", "other ") } else { ("", "") };
         out.push_str(&format!(
-            "  vectors  calibrated; of {} other texts: cosine {:.5} on average, {:.5} at worst\n",
+            "  vectors  {how}of {} {other}texts: cosine {:.5} on average, {:.5} at worst\n",
             vectors.texts, vectors.mean_cosine, vectors.worst_cosine
         ));
     }

@@ -18,6 +18,7 @@ struct Tokens<'a> {
 }
 
 pub(super) fn run(args: &Tokenize, files: Files) -> Result<ExitCode, Error> {
+    super::say_files([&args.text], |_| String::new());
     // The weights are not needed.
     let container = files.open(&models::find(&args.model)?, &Options::default())?;
     let tokenizer = Tokenizer::of(&container)?;
@@ -27,6 +28,9 @@ pub(super) fn run(args: &Tokenize, files: Files) -> Result<ExitCode, Error> {
     };
     let limit = args.max_tokens.map_or_else(limit, Ok)?;
     let mut ids = Vec::new();
+    tokenizer.encode_into(&args.text, limit.saturating_add(1), &mut ids);
+    super::say_cut(u64::from(ids.len() > limit), limit);
+    ids.clear();
     tokenizer.encode_into(&args.text, limit, &mut ids);
     let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap_or_default()).collect();
     if args.json {

@@ -155,8 +155,8 @@ impl Folder for MemoryFolder {
     }
 }
 
-/// The name of the model in a directory: its own name, or for the hub's cache layout
-/// (`models--org--name/snapshots/<commit>`) the name in there.
+/// The name of the model in a directory: its own name, or for the layouts of the hub's cache
+/// (`models--org--name/snapshots/<commit>`) and of ours (`models/org--name`) the name in there.
 #[cfg(feature = "fs")]
 pub(super) fn model_name(folder: &Path) -> String {
     let names = folder.components().rev().filter_map(|c| c.as_os_str().to_str());
@@ -164,6 +164,9 @@ pub(super) fn model_name(folder: &Path) -> String {
     for name in names.take(3) {
         if let Some(cached) = name.strip_prefix("models--") {
             return cached.rsplit("--").next().unwrap_or(cached).to_owned();
+        }
+        if let ("models", Some((_, cached))) = (name, own.and_then(|own| own.split_once("--"))) {
+            return cached.to_owned();
         }
         own = own.or(Some(name));
     }
@@ -191,6 +194,9 @@ mod tests {
     fn cached_models_are_named_after_the_model() {
         let name = |p: &str| model_name(Path::new(p));
         assert_eq!(name("/x/models--org--mini/snapshots/abc"), "mini");
+        assert_eq!(name("/x/models/org--mini"), "mini");
+        assert_eq!(name("/x/models/mini"), "mini");
+        assert_eq!(name("/x/org--mini"), "org--mini");
         assert_eq!(name("/x/all-MiniLM-L6-v2"), "all-MiniLM-L6-v2");
     }
 }

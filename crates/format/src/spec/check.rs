@@ -148,8 +148,10 @@ impl Check<'_> {
     /// Models with a published name have the published sizes.
     fn name(&self, known: &'static Architecture, findings: &mut Findings) {
         let shown = known.sizes(self.container);
+        // What config.json calls a model may be the one that it was cut down from.
+        let own = self.spec.name.as_deref().filter(|_| self.container.text("model_name").is_some());
         let is_named = |(name, _): &&(&str, TensorSizes)| {
-            self.spec.name.as_deref().is_some_and(|n| n.rsplit('/').next() == Some(name))
+            own.is_some_and(|own| own.rsplit('/').next() == Some(name))
         };
         if let Some((name, published)) = PUBLISHED.iter().find(is_named)
             && *published != shown
@@ -221,6 +223,7 @@ impl Check<'_> {
             },
             SaidBy::Metadata(key) => format!("metadata {key:?}"),
             SaidBy::Content => "the tensors".to_owned(),
+            SaidBy::Family(family) => format!("what is known of {family}"),
             SaidBy::Assumed => "what is usual".to_owned(),
         };
         let key = match said_by {

@@ -1,6 +1,6 @@
 //! A description in a line, for people.
 
-use super::{Fact, ModelSpec};
+use super::{Fact, ModelSpec, SaidBy};
 use std::fmt;
 
 impl fmt::Display for ModelSpec {
@@ -20,7 +20,7 @@ impl fmt::Display for ModelSpec {
         let modes = super::settings::pooling_name(&self.pooling.value);
         let normalized = if self.normalize.value { "normalized" } else { "not normalized" };
         write!(f, "; {modes} pooling{}, {normalized}", mark(&self.pooling))?;
-        f.write_str(mark(&self.normalize))?;
+        f.write_str(&mark(&self.normalize))?;
         if let Some(tokenizer) = &self.tokenizer {
             let kind = match tokenizer.kind.value.as_str() {
                 "" => "unknown tokenizer",
@@ -35,7 +35,11 @@ impl fmt::Display for ModelSpec {
     }
 }
 
-/// What follows something that nobody said.
-fn mark<T>(fact: &Fact<T>) -> &'static str {
-    if fact.is_assumed() { " (assumed)" } else { "" }
+/// What follows something that the model does not say.
+fn mark<T>(fact: &Fact<T>) -> String {
+    match &fact.said_by {
+        SaidBy::Assumed => " (assumed)".to_owned(),
+        SaidBy::Family(family) => format!(" (known of {family})"),
+        _ => String::new(),
+    }
 }

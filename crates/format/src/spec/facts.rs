@@ -14,6 +14,8 @@ pub enum SaidBy {
     Metadata(String),
     /// The names or shapes of tensors, or the vocabulary.
     Content,
+    /// Nobody, but models of this family are known to have it so; it is known by the model's name.
+    Family(String),
     /// Nobody: it is what is usual.
     #[default]
     Assumed,
@@ -41,6 +43,12 @@ impl<T> Fact<T> {
     /// Whether nobody said it.
     pub fn is_assumed(&self) -> bool {
         self.said_by == SaidBy::Assumed
+    }
+
+    /// Whether neither the model's files nor its content say it: it is what is usual, or known of
+    /// its family.
+    pub fn is_unsaid(&self) -> bool {
+        matches!(self.said_by, SaidBy::Family(_) | SaidBy::Assumed)
     }
 
     /// Whether a file or its metadata says it in words, so that it would have to be written again.

@@ -8,6 +8,7 @@ mod architecture;
 mod check;
 mod display;
 mod facts;
+mod families;
 mod files;
 mod metadata;
 mod read;
@@ -35,8 +36,10 @@ pub(crate) const DISAGREES: Rule = check::DISAGREES;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ModelSpec {
-    /// Its name.
+    /// Its name: as metadata or its folder has it, else as config.json does.
     pub name: Option<String>,
+    /// The name that config.json has: of this model, or of the one that it was trained from.
+    pub base: Option<Fact<String>>,
     /// The architecture, as `model_type` in config.json names it: `bert`.
     pub architecture: Option<Fact<String>>,
     /// The class that config.json names: `BertModel`.
@@ -96,6 +99,7 @@ impl Default for ModelSpec {
     fn default() -> ModelSpec {
         ModelSpec {
             name: None,
+            base: None,
             architecture: None,
             class: None,
             layers: None,

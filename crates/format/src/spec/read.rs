@@ -5,7 +5,7 @@ use super::files::{Attached, ModelFiles};
 use super::tokenizer::{Normalizer, SkippedVocabulary, TOKENIZER, TokenizerFile, WORD_PIECE};
 use super::{
     Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Positions, Prompt, SaidBy,
-    TokenizerFacts, metadata,
+    TokenizerFacts, families, metadata,
 };
 use crate::Error;
 use crate::model::Container;
@@ -94,7 +94,19 @@ pub(super) fn describe(container: &Container) -> Result<ModelSpec, Error> {
     };
     metadata::add(&mut spec, container);
     add_tensors(&mut spec, container);
+    add_family(&mut spec);
     Ok(spec)
+}
+
+/// What is known by the model's name. Its own counts more than that of the model it came from.
+fn add_family(spec: &mut ModelSpec) {
+    let base = spec.base.as_ref().map(|fact| fact.value.clone());
+    let names = [spec.name.clone(), base.clone()];
+    families::add(spec, &names.iter().flatten().map(String::as_str).collect::<Vec<_>>());
+    if spec.name.is_none() {
+        let last = base.as_deref().map(families::last_part);
+        spec.name = last.filter(|name| !name.is_empty()).map(str::to_owned);
+    }
 }
 
 /// What the files of a model say.
@@ -130,6 +142,10 @@ pub(super) fn from_files(files: &dyn ModelFiles) -> Result<ModelSpec, Stop> {
 
 /// config.json, in the words of the several families that have one.
 fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
+    // Of any type: a name that is none says nothing, and nobody depends on it.
+    let name = config.json["_name_or_path"].as_str().filter(|name| !name.is_empty());
+    let said_by = || SaidBy::File(format!("{CONFIG} _name_or_path"));
+    spec.base = name.map(|name| Fact { value: name.to_owned(), said_by: said_by() });
     spec.class = config.json["architectures"][0].as_str().map(str::to_owned);
     spec.architecture = r.text(config, &["model_type"]).or_else(|| {
         // Configurations of the first years have no model_type.

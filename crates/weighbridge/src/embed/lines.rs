@@ -34,6 +34,18 @@ impl<R: BufRead> Lines<R> {
         self.at
     }
 
+    /// The bytes that are there already of what comes next, without taking them.
+    pub(super) fn head(&mut self) -> io::Result<&[u8]> {
+        loop {
+            match self.input.fill_buf() {
+                Ok(_) => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        self.input.fill_buf()
+    }
+
     /// The next line; `None` at the end. A last line needs no end.
     pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
         let start = self.at;

@@ -10,6 +10,7 @@ mod file;
 #[cfg(feature = "fs")]
 mod journal;
 mod lines;
+mod mistaken;
 mod texts;
 #[cfg(feature = "fs")]
 mod words;
@@ -102,6 +103,9 @@ pub struct Embedded {
     pub rows: u64,
     /// Those that the sink had already.
     pub resumed: u64,
+    /// Those of the others whose texts have more tokens than the model takes: their ends did not
+    /// count.
+    pub cut: u64,
 }
 
 /// Embeds texts, `window` at a time, and gives the rows to a sink. Where a window ends depends on
@@ -150,6 +154,7 @@ pub fn embed<T: IntoTextRow>(
         } else {
             let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
             sink.take(&rows, &encoder.embed_flat(&texts)?)?;
+            done.cut += encoder.count_cut(&texts);
         }
         done.rows += count;
         progress.advance(count)?;

@@ -2,6 +2,7 @@
 
 use super::jsonl::{TEXT, VECTOR};
 use super::lines::{LONGEST_LINE, Line, Lines};
+use super::mistaken;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -25,6 +26,8 @@ pub struct TextOptions {
     pub lossy: bool,
     /// Lines that can't be used are left out and counted.
     pub skip_bad: bool,
+    /// Each line is a text, even if together they look like a table or like JSON.
+    pub lines: bool,
 }
 
 /// A text that becomes a row, and the JSON object that describes it.
@@ -58,6 +61,8 @@ pub struct Texts<'a> {
     name: String,
     source: TextSource<'a>,
     options: TextOptions,
+    /// The beginning was looked at.
+    checked: bool,
     /// How many lines were left out.
     pub skipped: u64,
     /// The first few of them.
@@ -109,13 +114,29 @@ impl<'a> Texts<'a> {
     pub fn new(name: &str, input: impl BufRead + 'a, options: &TextOptions) -> Texts<'a> {
         let source = TextSource::Lines(Lines::new(Box::new(input)));
         let (name, options) = (name.to_owned(), options.clone());
-        Texts { name, source, options, skipped: 0, first_skipped: Vec::new() }
+        Texts { name, source, options, checked: false, skipped: 0, first_skipped: Vec::new() }
     }
 
     /// Texts that are there already, and may have several lines each.
     pub fn given(texts: Vec<String>) -> Texts<'static> {
         let (source, options) = (TextSource::Given(texts.into_iter()), TextOptions::default());
-        Texts { name: String::new(), source, options, skipped: 0, first_skipped: Vec::new() }
+        let (name, first_skipped) = (String::new(), Vec::new());
+        Texts { name, source, options, checked: true, skipped: 0, first_skipped }
+    }
+
+    /// Looks at the beginning of the input, before the first text is read: whether these are lines of
+    /// text at all. Reading the first text does the same.
+    ///
+    /// # Errors
+    /// [`Error::Unrecognised`] for tables, JSON without a field, and files of other kinds; failures of
+    /// the system.
+    pub fn check(&mut self) -> Result<(), Error> {
+        let TextSource::Lines(lines) = &mut self.source else { return Ok(()) };
+        if std::mem::replace(&mut self.checked, true) {
+            return Ok(());
+        }
+        let head = lines.head().map_err(|e| Error::io(Path::new(&self.name), e))?;
+        mistaken::check(&self.name, head, &self.options)
     }
 
     /// The member of JSON lines that is the text.
@@ -133,6 +154,7 @@ impl<'a> Texts<'a> {
 
     fn read(&mut self) -> Result<Option<TextRow>, Error> {
         const LISTED: usize = 5;
+        self.check()?;
         loop {
             let line = match &mut self.source {
                 TextSource::Given(texts) => return Ok(texts.next().map(TextRow::plain)),

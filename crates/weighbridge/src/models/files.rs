@@ -194,6 +194,15 @@ pub(super) fn check_folder(model: &str, folder: &Path) -> Result<(), Error> {
     check_architecture(model, &std::fs::read(&path).map_err(io)?)
 }
 
+/// What the configuration of a folder calls the architecture, if it says so.
+pub(super) fn architecture(folder: &Path) -> Option<String> {
+    let path = folder.join(CONFIG);
+    let size = std::fs::metadata(&path).ok()?.len();
+    let config = if size <= LARGEST_CONFIG { std::fs::read(&path).ok()? } else { return None };
+    let spec = ModelSpec::from_files(&Config(&config)).ok()?;
+    spec.architecture.map(|fact| fact.value)
+}
+
 /// What keeps a folder from being a whole model. Links to nowhere count as missing.
 pub(super) fn lacks(folder: &Path) -> Option<String> {
     let has = |name: &str| folder.join(name).is_file();

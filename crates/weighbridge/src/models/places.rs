@@ -1,23 +1,49 @@
 //! Where models are looked for.
 
 use super::files::{check_folder, lacks};
-use super::layout::{Snapshot, folder_of, repo_of, snapshot};
+use super::layout::{Snapshot, folder_of, snapshot};
 use super::name::{Name, closest};
-use crate::{Advice, Error};
+use crate::{Advice, Error, Formats, Listing};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The folder of a model that was given by a path or a name. A path that exists wins. Models of
+/// Where something is that was given by a path or by the name of a model: the one place that decides
+/// which it is. A path that exists wins.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is neither, failures of the system.
+pub fn locate(given: impl AsRef<Path>) -> Result<PathBuf, Error> {
+    let path = given.as_ref();
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(path.to_owned()),
+        Err(e) if e.kind() != io::ErrorKind::NotFound || is_named_as_a_file(path) => {
+            Err(Error::io(path, e))
+        }
+        Err(_) => {
+            let found = Places::from_env()?.look(&path.to_string_lossy(), "file, folder or model");
+            found.map_err(|error| match error {
+                Error::NotFound(problem) => Error::NotFound(Box::new(problem.in_file(path))),
+                other => other,
+            })
+        }
+    }
+}
+
+/// The folder or file of a model for the encoder, which was given by a path or a name. Models of
 /// other architectures than BERT's are refused by name.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is none, [`Error::Unsupported`] if it can't be used here.
 pub fn find(model: impl AsRef<Path>) -> Result<PathBuf, Error> {
-    let path = model.as_ref();
-    if path.exists() {
-        check_folder(&path.display().to_string(), path)?;
-        return Ok(path.to_owned());
-    }
-    Places::from_env()?.find(path)
+    let path = locate(&model)?;
+    check_folder(&model.as_ref().display().to_string(), &path)?;
+    Ok(path)
+}
+
+/// Whether a name ends as files of some format do, which no name of a model does.
+fn is_named_as_a_file(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    Formats::builtin().iter().flat_map(|f| f.info().extensions).any(|e| extension == *e)
 }
 
 /// The folders that hold models on this machine.
@@ -80,26 +106,39 @@ impl Places {
     /// The folder of a model by its name.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is none, [`Error::Unsupported`] if it can't be used here.
-    pub fn find(&self, model: impl AsRef<Path>) -> Result<PathBuf, Error> {
-        let text = model.as_ref().to_string_lossy();
-        let Ok(name) = Name::parse(&text) else {
-            let what = format!("there is no file or folder {text}");
-            let advice = "names of models are like minilm or org/repo";
-            return Err(Error::not_found(text, what, advice));
-        };
-        let mut looked = vec![format!("{text} as a path")];
-        let found = self.own(&name, &mut looked).or_else(|| self.hubs(&name, None, &mut looked));
-        match found {
-            Some(path) => check_folder(name.shown(), &path).map(|()| path),
-            None => {
-                let what = format!("there is no model {text:?}; looked at {}", looked.join(", "));
-                Err(Error::not_found(name.text, what, self.advice(&name)))
-            }
-        }
+    /// [`Error::NotFound`] if there is none.
+    pub fn locate(&self, model: impl AsRef<Path>) -> Result<PathBuf, Error> {
+        self.look(&model.as_ref().to_string_lossy(), "model")
     }
 
-    fn models(&self) -> PathBuf {
+    /// The same; `what` is what there is none of otherwise.
+    fn look(&self, text: &str, what: &str) -> Result<PathBuf, Error> {
+        let Ok(name) = Name::parse(text) else {
+            let message = format!("there is no {what} {text:?}");
+            let advice = "names of models are like minilm or org/repo";
+            return Err(Error::not_found(text, message, advice));
+        };
+        let mut looked = Vec::new();
+        let found = self.own(&name, &mut looked).or_else(|| self.hubs(&name, None, &mut looked));
+        found.ok_or_else(|| {
+            let looked = looked.join(", ");
+            let message = format!("there is no {what} {text:?}; models are looked for in {looked}");
+            Error::not_found(text, message, self.advice(&name))
+        })
+    }
+
+    /// The folder of a model that the encoder can use, by its name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none, [`Error::Unsupported`] if it can't be used here.
+    pub fn find(&self, model: impl AsRef<Path>) -> Result<PathBuf, Error> {
+        let path = self.locate(&model)?;
+        check_folder(&model.as_ref().to_string_lossy(), &path)?;
+        Ok(path)
+    }
+
+    /// The folder in our cache that has the models.
+    pub(super) fn models(&self) -> PathBuf {
         self.cache.join("models")
     }
 
@@ -108,12 +147,23 @@ impl Places {
         self.models().join(name.folder())
     }
 
-    /// A whole model in our own cache; `looked` gets what was looked at.
-    pub(super) fn own(&self, name: &Name, looked: &mut Vec<String>) -> Option<PathBuf> {
+    /// The folders that a model may have in our own cache.
+    pub(super) fn own_folders(&self, name: &Name) -> impl Iterator<Item = PathBuf> {
         // A known model may have been put there by hand under its other name.
         let names = [name.folder(), name.repo().replace('/', "--")];
         let distinct = if names[0] == names[1] { 1 } else { 2 };
-        names.into_iter().take(distinct).map(|folder| self.models().join(folder)).find(|path| {
+        let models = self.models();
+        names.into_iter().take(distinct).map(move |folder| models.join(folder))
+    }
+
+    /// Where is remembered where a model came from.
+    pub(super) fn record(&self, name: &Name) -> PathBuf {
+        self.cache.join("origins").join(format!("{}.json", name.folder()))
+    }
+
+    /// A whole model in our own cache; `looked` gets what was looked at.
+    pub(super) fn own(&self, name: &Name, looked: &mut Vec<String>) -> Option<PathBuf> {
+        self.own_folders(name).find(|path| {
             let why = lacks(path);
             looked.push(with_reason(path, why.as_deref().filter(|_| path.is_dir())));
             why.is_none()
@@ -137,12 +187,13 @@ impl Places {
     }
 
     fn advice(&self, name: &Name) -> Advice {
-        if let Some(meant) = closest(name.text, &self.present()).filter(|m| m != name.text) {
+        let present = self.present();
+        if let Some(meant) = closest(name.text, &present).filter(|m| m != name.text) {
             return format!("is {meant} meant?").into();
         }
         // Models that no package has come from the network, which is asked for.
-        let network = name.known.is_none();
-        Advice::Pull { model: name.shown().to_owned(), network }.and("or give a path")
+        let pull = Advice::Pull { model: name.shown().to_owned(), network: name.known.is_none() };
+        held(&present).and(pull)
     }
 
     /// The name that was probably meant instead of one that nothing has.
@@ -153,17 +204,25 @@ impl Places {
 
     /// Names of the models in both caches.
     fn present(&self) -> Vec<String> {
-        let names = |folder: &Path| {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            let folders = entries.filter(|entry| entry.path().is_dir());
-            folders.filter_map(|e| e.file_name().into_string().ok()).collect::<Vec<_>>()
-        };
-        let own = names(&self.models()).into_iter().map(|name| name.replacen("--", "/", 1));
-        let hubs = names(&self.hub_cache);
-        let mut all: Vec<_> = own.chain(hubs.iter().filter_map(|name| repo_of(name))).collect();
-        all.sort();
-        all
+        let mut names: Vec<_> = self.list().into_iter().map(|model| model.name).collect();
+        names.dedup();
+        names
     }
+}
+
+/// What the caches hold.
+fn held(names: &[String]) -> Advice {
+    const NAMED: usize = 5;
+    if names.is_empty() {
+        return "there are no models on this machine yet".into();
+    }
+    let first: Vec<_> = names.iter().take(NAMED).map(String::as_str).collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let text = format!("the models on this machine are {}{more}", first.join(", "));
+    Advice::from(text).and(Advice::See(Listing::Models))
 }
 
 fn with_reason(path: &Path, why: Option<&str>) -> String {

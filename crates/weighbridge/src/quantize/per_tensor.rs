@@ -2,13 +2,16 @@
 
 use super::error::ErrorSums;
 use super::tiles::in_order;
+use super::{Method, QuantizeSettings};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 use weighbridge_codec::integer::{Magnitudes, Mapping, Width, largest_magnitude};
 use weighbridge_codec::parallel::*;
-use weighbridge_format::model::{BLOCK, Encoding, Produce, Scaled, Scaling, Target};
+use weighbridge_format::model::{
+    BLOCK, Encoding, Note, NoteKind, Produce, Scaled, Scaling, Target,
+};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Error, Tensor};
+use weighbridge_format::{Advice, Error, Tensor};
 
 /// What the values are: weights around zero, or activations anywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +21,19 @@ pub enum Domain {
     Weights,
     /// Activations, anywhere.
     Activations,
+}
+
+/// What to know of one scale for weights: by `int8` most people mean something finer.
+pub(super) fn note(settings: &QuantizeSettings) -> Option<Note> {
+    let Method::PerTensor(width) = settings.method else { return None };
+    let finer = match width {
+        Width::Int8 => "q8",
+        Width::Int4 => "q4",
+    };
+    let name = settings.method.name();
+    let text = format!("{name} has one scale for a whole tensor, which large weights coarsen");
+    let advice = Advice::set_to("method", finer, "has one for every 32 weights");
+    (settings.domain == Domain::Weights).then(|| Note::new(NoteKind::Unusual, text).advice(advice))
 }
 
 /// Chooses the scale of a tensor and measures what comes of it.

@@ -26,7 +26,10 @@ pub struct QuantizeReport {
     /// Of product quantization: the share of the ten nearest words that are still among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_at_10: Option<f64>,
-    /// Of a model that was calibrated: what became of its vectors.
+    /// Of a model that the encoder can use: what became of its vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<VectorChange>,
+    /// The same, if the model was calibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<VectorChange>,
 }
@@ -132,6 +135,7 @@ impl QuantizeReport {
             tensors,
             kept,
             recall_at_10: None,
+            vectors: None,
             calibrated: None,
         }
     }

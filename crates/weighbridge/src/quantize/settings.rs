@@ -2,7 +2,7 @@
 
 use super::{Calibration, Domain, Importance, Method, ProductSettings};
 use weighbridge_codec::block::BlockEncoder;
-use weighbridge_format::{Advice, Error, Format, Formats, Options};
+use weighbridge_format::{Advice, Error, Format, Formats, Options, QuantizedContent};
 
 /// What to quantize and how.
 #[derive(Clone, Debug)]
@@ -69,6 +69,11 @@ impl QuantizeSettings {
 
     fn is_product(&self) -> bool {
         matches!(self.method, Method::Product { .. })
+    }
+
+    /// Whether weights of a model are quantized, rather than rows of vectors.
+    pub(super) fn is_of_weights(&self) -> bool {
+        self.method.content() == QuantizedContent::Weights && self.domain == Domain::Weights
     }
 
     /// Whether calibrating goes with all else that is asked for.

@@ -27,12 +27,14 @@ impl Quantization<'_> {
         progress.begin(Stage::Quantizing, Some(values))?;
         let (mut orders, per_tensor) = self.orders()?;
         let mut list = Vec::new();
-        if let Some(model) = &self.model {
+        if let Some(model) = self.model.as_ref().filter(|_| self.calibrates) {
             let texts = &self.settings.calibration;
             match calibrate::targets(&self.container, model, &orders, texts, progress) {
                 Ok(targets) => list = targets,
                 // Nobody asked for it.
-                Err(Error::Refused(_)) if *texts == Calibration::Automatic => self.model = None,
+                Err(Error::Refused(_)) if *texts == Calibration::Automatic => {
+                    self.calibrates = false;
+                }
                 Err(other) => return Err(other),
             }
         }

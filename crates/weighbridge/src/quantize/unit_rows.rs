@@ -37,6 +37,7 @@ pub(super) fn run(job: Quantization, progress: &mut Progress) -> Result<Quantize
         }],
         kept,
         recall_at_10: None,
+        vectors: None,
         calibrated: None,
     };
     Ok(Quantized { container, plan, report })

@@ -59,6 +59,9 @@ pub fn evaluate(
         bad_line(name, line.count(), "is not UTF-8")
     })?;
     let asked = text.lines().filter(|l| !l.trim().is_empty() && !l.starts_with(':')).count();
+    if asked == 0 {
+        return Err(Error::unrecognised(name, "there are no questions in it", LINES));
+    }
     progress.begin(Stage::Answering, asked as u64)?;
     let mut evaluation = Evaluation::default();
     let mut waiting: Vec<(usize, [&str; 4])> = Vec::new();
@@ -129,7 +132,9 @@ impl Score {
     }
 }
 
+/// What questions look like.
+const LINES: &str = "lines are `: section`, or four words of which the last is the answer";
+
 fn bad_line(name: &str, index: usize, what: &str) -> Error {
-    let advice = "lines are `: section`, or four words of which the last is the answer";
-    Error::unrecognised(name, format!("line {} {what}", index + 1), advice)
+    Error::unrecognised(name, format!("line {} {what}", index + 1), LINES)
 }

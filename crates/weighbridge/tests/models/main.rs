@@ -383,7 +383,7 @@ fn what_is_not_found_says_where_it_was_looked_for() {
     let at = |path: &str| machine.folder.path().join(path).display().to_string();
     let error = machine.find("minilm").unwrap_err().to_string();
     for place in [
-        "minilm as a path".to_owned(),
+        "there is no model \"minilm\"".to_owned(),
         at("ours/models/minilm"),
         at("ours/models/sentence-transformers--all-MiniLM-L6-v2"),
         at("hub/models--sentence-transformers--all-MiniLM-L6-v2"),
@@ -394,7 +394,8 @@ fn what_is_not_found_says_where_it_was_looked_for() {
     let error = machine.find("org/m").unwrap_err().to_string();
     assert!(error.contains("pulling org/m over the network fetches it"), "{error}");
     assert!(machine.find("mini-lm").unwrap_err().to_string().contains("is minilm meant?"));
-    assert!(machine.find("./m.weights").unwrap_err().to_string().contains("no file or folder"));
+    let error = machine.find("./m.weights").unwrap_err().to_string();
+    assert!(error.contains("there is no model \"./m.weights\""), "{error}");
 
     // What is there but not whole says why.
     let files = files();

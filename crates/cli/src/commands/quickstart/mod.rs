@@ -186,5 +186,5 @@ fn step(arguments: &[&str]) -> Result<(), Error> {
     let typed: Vec<_> = ["weighbridge"].iter().chain(arguments).map(Into::into).collect();
     let command = crate::args::parse(&typed);
     let command = command.map_err(|e| Error::refused(e.to_string(), ""))?;
-    super::run(command).map(|_| ())
+    crate::hints::speaking_for(&command.name.clone(), || super::run(command)).map(|_| ())
 }

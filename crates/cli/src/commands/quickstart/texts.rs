@@ -82,7 +82,7 @@ fn minilm() -> Result<Option<std::path::PathBuf>, Error> {
     if models::find("minilm").is_err()
         && let Err(error) = timed(&["pull", "minilm"])
     {
-        print(&format!("{error}\n"))?;
+        print(&format!("{}\n", crate::hints::sentence(&error)))?;
         return Ok(None);
     }
     Ok(models::find("minilm").ok())

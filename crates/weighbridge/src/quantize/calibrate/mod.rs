@@ -33,14 +33,15 @@ pub struct VectorChange {
     pub worst_cosine: f64,
 }
 
-/// The model to watch; none where a calibration that was not asked for can't be done.
+/// The model, to watch it and to say what becomes of its vectors; none where it can't be run, unless
+/// that was asked for.
 pub(super) fn model(
     container: &Container,
     settings: &QuantizeSettings,
 ) -> Result<Option<Encoder>, Error> {
     match settings.calibration {
         Calibration::Never => Ok(None),
-        Calibration::Automatic if !settings.can_calibrate() => Ok(None),
+        Calibration::Automatic if !settings.is_of_weights() => Ok(None),
         Calibration::Automatic => match runnable(container) {
             Ok(encoder) => Ok(Some(encoder)),
             Err(failed @ (Error::Io { .. } | Error::Changed { .. })) => Err(failed),

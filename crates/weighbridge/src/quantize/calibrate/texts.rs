@@ -1,5 +1,9 @@
 //! The texts that a model is watched with.
 
+use crate::embed::{TextOptions, Texts};
+use std::io::BufRead;
+use weighbridge_format::Error;
+
 /// Sentences on all kinds of subjects, one a line.
 const BUILT_IN: &str = include_str!("texts.txt");
 
@@ -19,6 +23,29 @@ pub enum Calibration {
 }
 
 impl Calibration {
+    /// The lines of a text, without blank ones; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// [`Error::Unrecognised`] for what is not lines of text, failures of the system.
+    pub fn from_lines(name: &str, input: impl BufRead) -> Result<Calibration, Error> {
+        const NEEDED: &str = "the texts to calibrate with are a text a line, in UTF-8";
+        let mut texts = Vec::new();
+        for row in Texts::new(name, input, &TextOptions::default()) {
+            let row = row.map_err(|error| match error {
+                // What would help is for embedding.
+                Error::Unrecognised { file, problem } => {
+                    Error::unrecognised(file, problem.message, NEEDED)
+                }
+                other => other,
+            })?;
+            texts.extend(Some(row.text.trim()).filter(|t| !t.is_empty()).map(str::to_owned));
+        }
+        match texts.is_empty() {
+            true => Err(Error::unrecognised(name, "there is no text in it", NEEDED)),
+            false => Ok(Calibration::Texts(texts)),
+        }
+    }
+
     pub(super) fn texts(&self) -> Vec<String> {
         let mut texts = match self {
             Calibration::Never => Vec::new(),

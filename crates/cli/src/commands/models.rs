@@ -1,0 +1,98 @@
+//! `weighbridge models`: what the caches hold.
+
+use super::inspect::model_line;
+use super::pull::origin;
+use crate::args::{Models, ModelsVerb};
+use crate::render::{BOLD, DIM, GREEN, Table, YELLOW, safe, size, styled};
+use std::process::ExitCode;
+use weighbridge::Error;
+use weighbridge::models::{Cache, Cached, Places, Removed, Shown};
+
+pub(super) fn run(args: &Models) -> Result<ExitCode, Error> {
+    let places = Places::from_env()?;
+    match &args.verb {
+        None | Some(ModelsVerb::List) => {
+            let list = places.list();
+            if args.json { super::print_json(&list) } else { super::print(&table(&list, &places)) }
+        }
+        Some(ModelsVerb::Show { name }) => {
+            let shown = places.show(name)?;
+            if args.json { super::print_json(&shown) } else { super::print(&card(&shown)) }
+        }
+        Some(ModelsVerb::Remove { name }) => {
+            let removed = places.remove(name)?;
+            if args.json { super::print_json(&removed) } else { super::print(&farewell(&removed)) }
+        }
+    }
+}
+
+fn owner(cache: Cache) -> &'static str {
+    match cache {
+        Cache::HuggingFace => "Hugging Face",
+        _ => "weighbridge",
+    }
+}
+
+fn line(key: &str, value: &str) -> String {
+    format!("  {} {}\n", styled(GREEN, format!("{key:<8}")), safe(value))
+}
+
+fn table(list: &[Cached], places: &Places) -> String {
+    let mut out = String::new();
+    if list.is_empty() {
+        out.push_str("there are no models yet; `weighbridge pull minilm` fetches one\n");
+    } else {
+        let mut table = Table::new(&["name", ">size", "kind", "cache", ""]);
+        for model in list {
+            let lacks = model.lacks.as_ref().map(|why| format!("not whole: {why}"));
+            table.row(vec![
+                safe(&model.name),
+                size(model.bytes),
+                safe(model.architecture.as_deref().unwrap_or("?")),
+                owner(model.cache).to_owned(),
+                styled(YELLOW, safe(&lacks.unwrap_or_default())),
+            ]);
+        }
+        out.push_str(&table.render());
+    }
+    for (cache, folder) in
+        [(Cache::Weighbridge, &places.cache), (Cache::HuggingFace, &places.hub_cache)]
+    {
+        let text = format!("{}: {}", owner(cache), safe(&folder.display().to_string()));
+        out.push_str(&format!("{}\n", styled(DIM, text)));
+    }
+    out
+}
+
+fn card(shown: &Shown) -> String {
+    let mut out = format!("{}\n", styled(BOLD, safe(&shown.name)));
+    if let Some(model) = &shown.model {
+        out.push_str(&format!("  {}", model_line(model)));
+    }
+    for place in &shown.places {
+        let folder = place.model.display();
+        out.push_str(&line("folder", &format!("{folder}, in the cache of {}", owner(place.cache))));
+        if let Some(from) = &place.from {
+            out.push_str(&line("from", &origin(from)));
+        }
+        out.push_str(&line("files", &format!("{}, {}", place.files, size(place.bytes))));
+        if let Some(why) = &place.lacks {
+            out.push_str(&line("lacks", &format!("it is not whole: {why}")));
+        }
+    }
+    out
+}
+
+fn farewell(removed: &Removed) -> String {
+    let mut out = format!("removed {}\n", styled(BOLD, safe(&removed.name)));
+    for folder in &removed.removed {
+        out.push_str(&line("folder", &folder.display().to_string()));
+    }
+    let files = if removed.files == 1 { "file" } else { "files" };
+    out.push_str(&line("freed", &format!("{} in {} {files}", size(removed.bytes), removed.files)));
+    if let Some(folder) = &removed.remains {
+        let what = format!("in the cache of Hugging Face, and found there: {}", folder.display());
+        out.push_str(&line("remains", &what));
+    }
+    out
+}
