@@ -26,6 +26,8 @@ pub enum Quantization {
         #[serde(skip_serializing_if = "Option::is_none")]
         zero_points: Option<Vec<f64>>,
     },
+    /// Nothing says how: the values are not known.
+    Unknown,
     /// Values share scales with their neighbours in a row.
     Blocks {
         /// How many values share them at most.
@@ -52,6 +54,7 @@ impl Quantization {
     pub fn of(encoding: &Encoding) -> Option<Quantization> {
         Some(match encoding {
             Encoding::Scaled(scaled) => match &scaled.scaling {
+                Scaling::Unknown => Quantization::Unknown,
                 Scaling::Divisor(divisor) => Quantization::Divisor { divisor: *divisor },
                 Scaling::Offset { scale, zero } => Quantization::Scales {
                     axis: None,

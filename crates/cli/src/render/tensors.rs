@@ -123,6 +123,7 @@ pub(super) fn quantized(tensor: &Tensor) -> Option<String> {
             }
             text
         }
+        Quantization::Unknown => "no scale, so the values are not known".to_owned(),
         Quantization::Blocks { values } => format!("blocks of {}", grouped(values as u64)),
         Quantization::Parts { parts, centroids, rotated, norms } => format!(
             "{parts} parts of {centroids} centroids{}{}",

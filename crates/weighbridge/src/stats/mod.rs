@@ -58,6 +58,7 @@ pub fn stats(tensor: &Tensor) -> Result<Option<Stats>, Error> {
     if !tensor.has_data() || tensor.count() == 0 {
         return Ok(None);
     }
+    tensor.check_values()?;
     let stored = tensor.encoding.stored();
     let is_short = matches!(stored.bits(), 8 | 16);
     let made = match &tensor.encoding {
