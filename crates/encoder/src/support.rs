@@ -59,7 +59,7 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
     for module in spec.modules.iter().filter(|m| !MODULES.contains(&m.kind.as_str())) {
         add(
             format!("module {}", module.kind),
-            format!("modules.json has a {} behind the model, which is not known", module.kind),
+            format!("modules.json names a module {} after the model, which is not supported", module.kind),
             "Transformer, Pooling and Normalize are",
         );
     }

@@ -91,7 +91,7 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     };
     let Some(path) = path else {
         if args.input.is_none() && io::stdin().is_terminal() {
-            let hint = "write them behind the options, or name a file with --input";
+            let hint = "give them as arguments, or name a file with --input";
             return Err(Error::refused("there are no texts", hint));
         }
         return Ok((Texts::new("standard input", io::stdin().lock(), &options), None));

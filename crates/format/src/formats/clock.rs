@@ -46,7 +46,7 @@ fn seconds(text: &str) -> Result<u64, Error> {
     let seconds = digits.and_then(|text| text.parse().ok()).filter(|seconds| *seconds <= LAST);
     seconds.ok_or_else(|| {
         Error::refused(
-            format!("the environment variable {PINNED} is no number of seconds: {text:?}"),
+            format!("the environment variable {PINNED} is not a number of seconds: {text:?}"),
             "set it to seconds since 1970, or unset it",
         )
     })

@@ -112,7 +112,7 @@ fn folder_in_the_way(path: &Path) -> Option<Error> {
 
 fn in_the_way(path: &Path, overwrite: bool) -> Option<Error> {
     if !path.exists() && path.is_symlink() {
-        return Some(Error::refused_file(path, "is a link to nowhere", "remove it first"));
+        return Some(Error::refused_file(path, "is a broken link", "remove it first"));
     }
     if !path.exists() {
         return no_folder_for(path);

@@ -45,8 +45,8 @@ impl Rule {
     /// Says that a file, which ends at `end`, has more bytes behind it.
     pub fn appended(&self, end: u64, size: u64) -> Finding {
         let message = match size.saturating_sub(end) {
-            1 => "1 byte is appended behind the end of the file".to_owned(),
-            more => format!("{more} bytes are appended behind the end of the file"),
+            1 => "1 byte is appended after the end of the file".to_owned(),
+            more => format!("{more} bytes are appended after the end of the file"),
         };
         let finding = self.at(end..size).message(message);
         let finding = finding.expected(format!("a file of {end} bytes"));
@@ -184,7 +184,7 @@ impl std::fmt::Display for Unchecked {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Unchecked::Data => "structure only",
-            Unchecked::Rest => "nothing behind the error was checked",
+            Unchecked::Rest => "nothing after the error was checked",
             Unchecked::Checksums => "no checksums in this file",
             Unchecked::Length => "nothing in this file says how long it is",
         })

@@ -64,7 +64,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     }
     container.vocabulary = description.vocabulary;
     if files.has(LIST) && files.bytes(LIST)?.starts_with(MARK) {
-        let text = "vocab.txt begins with a byte order mark, which is no part of its first token";
+        let text = "vocab.txt begins with a byte order mark, which is not part of its first token";
         let note = Note::new(NoteKind::LeftOut, text);
         container.notes.push(note.about(Subject::File(LIST.to_owned())));
     }

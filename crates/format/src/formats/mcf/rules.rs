@@ -50,7 +50,7 @@ rules! {
     SHARE "MCF-33" Error "a sub-scale is above 63";
     MOST_NEGATIVE "MCF-34" Error "the most negative code is used";
     SCALE "MCF-35" Error "a scale or zero point is not a finite number";
-    ROW_END "MCF-36" Error "codes behind the end of a row are not zero";
+    ROW_END "MCF-36" Error "codes after the end of a row are not zero";
     PADDING "MCF-37" Warning "padding is not zero";
     MODEL_INFO "MCF-38" Error "ModelInfo is malformed";
     KEY_TWICE "MCF-39" Error "a key or a file appears twice";

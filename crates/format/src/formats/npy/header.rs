@@ -63,7 +63,7 @@ impl Header {
             let start = p.position();
             let key = p.string("a key in quotes, or '}'")?;
             let key_span = start..p.position();
-            p.expect(b':', "':' behind the key")?;
+            p.expect(b':', "':' after the key")?;
             match key {
                 b"descr" => once(&mut descr, parse_type(&mut p)?, "descr", key_span)?,
                 b"fortran_order" => {

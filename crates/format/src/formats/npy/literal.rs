@@ -51,7 +51,7 @@ impl<'a> Literals<'a> {
 
     /// The end of the text, but for white space.
     pub(super) fn end(&mut self) -> Result<(), Box<Finding>> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.wrong("nothing behind the dict")) }
+        if self.peek().is_none() { Ok(()) } else { Err(self.wrong("nothing after the dict")) }
     }
 
     /// A string in either kind of quotes. No name and no type needs an escape, so there are none.

@@ -64,7 +64,7 @@ pub(in super::super) fn bad_line(bad: &BadLine, dim: usize, numbers: Rule, text:
             let many =
                 |n: usize| if n == 1 { "1 number".to_owned() } else { format!("{n} numbers") };
             finding
-                .expected(format!("{} behind the word", many(dim)))
+                .expected(format!("{} after the word", many(dim)))
                 .found(format!("{} behind {then:?}", many(*found)))
         }
         Why::NotUtf8 { at } => {
