@@ -28,9 +28,8 @@ fn planned(format: &str, container: &Container) -> Vec<u8> {
 fn appended_bytes_are_called_appended() {
     let mut seen = Vec::new();
     for fixture in fixtures().into_iter().filter(|f| !f.is_folder && !f.unusual) {
-        let known = [
-            "embd", "mcf", "oinf", "finalfusion", "npy", "safetensors", "fasttext", "word2vec",
-        ];
+        let known =
+            ["embd", "mcf", "oinf", "finalfusion", "npy", "safetensors", "fasttext", "word2vec"];
         if !known.contains(&fixture.format) || fixture.name.ends_with(".json") {
             continue;
         }
