@@ -159,6 +159,9 @@ pub fn fit(
     if let Some(r) = container.records.as_ref().filter(|_| !holds.records) {
         report.lose(Subject::Records(r.count()), "the format has none");
     }
+    if holds.single && container.tensors.is_empty() {
+        return Err(Error::refused("the format holds exactly one tensor, and this has none", ""));
+    }
     if holds.single && container.tensors.len() != 1 {
         return Err(Error::refused(
             format!("the format holds exactly one tensor, this has {}", container.tensors.len()),
