@@ -1,13 +1,16 @@
 //! Metadata that is changed, in every format: what was asked for changes, and nothing else.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "fs")]
 use std::path::Path;
 use weighbridge::model::{SubwordKind, Value};
 use weighbridge::plan::Keeps;
 use weighbridge::{
     Container, Edit, Encoding, Error, Format, Formats, Input, Options, check_metadata,
 };
-use weighbridge_testkit::{Fixture, data, fixtures};
+#[cfg(feature = "fs")]
+use weighbridge_testkit::data;
+use weighbridge_testkit::{Fixture, fixtures};
 
 /// Everything that a file holds, so that two can be compared: by key, as text.
 fn content(container: &Container) -> BTreeMap<String, String> {
@@ -217,8 +220,7 @@ fn what_a_file_does_not_say_is_not_added() {
 #[test]
 fn types_are_kept_or_named() {
     let (f32, i64) = (weighbridge::codec::DType::F32, weighbridge::codec::DType::I64);
-    let base = Container::builder().values("w", &[1], vec![1.0]).build().unwrap();
-    let mut base = base;
+    let mut base = Container::builder().values("w", &[1], vec![1.0]).build().unwrap();
     base.metadata = vec![
         ("lr".to_owned(), Value::Number(f32, 0.25f32.to_bits().into())),
         ("a:str".to_owned(), Value::Number(i64, 3)),

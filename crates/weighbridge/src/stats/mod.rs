@@ -64,7 +64,7 @@ pub fn stats(tensor: &Tensor) -> Result<Option<Stats>, Error> {
     let made = match &tensor.encoding {
         _ if tensor.count() <= list::FEW => list::of_few(tensor)?,
         Encoding::Plain(DType::F32) => floats::of_floats(tensor)?,
-        Encoding::Plain(_) if is_short => list::of_codes(tensor, stored, |v| v.to_f64())?,
+        Encoding::Plain(_) if is_short => list::of_codes(tensor, stored, Scalar::to_f64)?,
         Encoding::Plain(_) => wide::of_wide(tensor)?,
         Encoding::Scaled(scaled) if is_short && scaled.is_uniform() => {
             let value = |v: Scalar| scaled.value(v.to_i128().unwrap_or(0), 0).into();

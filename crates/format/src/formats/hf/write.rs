@@ -47,8 +47,7 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
     let is_said = |(key, text): &(String, String)| {
         key == "format" || container.text(key) == Some(text) || description.says(key).is_some()
     };
-    let says_no_more =
-        |models: &Vec<Model>| models.iter().flat_map(|m| &m.texts).all(|said| is_said(said));
+    let says_no_more = |models: &Vec<Model>| models.iter().flat_map(|m| &m.texts).all(is_said);
     let known = with_headers(container, &headers)?.filter(all_said).filter(says_no_more);
     let models = match known {
         Some(models) => {
