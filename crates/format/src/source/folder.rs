@@ -160,7 +160,7 @@ impl Folder for MemoryFolder {
 #[cfg(feature = "fs")]
 pub(super) fn model_name(folder: &Path) -> String {
     let names = folder.components().rev().filter_map(|c| c.as_os_str().to_str());
-    let mut own = None;
+    let mut own: Option<&str> = None;
     for name in names.take(3) {
         if let Some(cached) = name.strip_prefix("models--") {
             return cached.rsplit("--").next().unwrap_or(cached).to_owned();
