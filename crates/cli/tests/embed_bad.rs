@@ -116,7 +116,7 @@ fn texts_that_are_cut_are_counted() {
     let at = folder.path();
     // The sample takes 32 tokens, two of which are marks.
     let (fits, long) = ("a ".repeat(30), "a ".repeat(31));
-    let note = "note: 1 text has more than 32 tokens; what is behind these did not count\n";
+    let note = "note: 1 text has more than 32 tokens; the rest was ignored\n";
     for (text, said) in [(&fits, ""), (&long, note)] {
         assert_eq!(err(&run(at, &[text, "a"])), said);
         assert_eq!(err(&common::run(at, &["tokenize", "-m", "model", text])), said);

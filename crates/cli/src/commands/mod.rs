@@ -120,7 +120,7 @@ fn say_cut(texts: u64, tokens: usize) {
         1 => "1 text has".to_owned(),
         n => format!("{} texts have", grouped(n)),
     };
-    say_note(&format!("{texts} more than {tokens} tokens; what is behind these did not count"));
+    say_note(&format!("{texts} more than {tokens} tokens; the rest was ignored"));
 }
 
 /// Prints to standard output; a reader that went away (`| head`) is no error.

@@ -31,7 +31,9 @@ pub(super) fn note(settings: &QuantizeSettings) -> Option<Note> {
         Width::Int4 => "q4",
     };
     let name = settings.method.name();
-    let text = format!("{name} has one scale for a whole tensor, which large weights coarsen");
+    let text = format!(
+        "{name} has one scale for a whole tensor: a few large weights make the others coarse"
+    );
     let advice = Advice::set_to("method", finer, "has one for every 32 weights");
     (settings.domain == Domain::Weights).then(|| Note::new(NoteKind::Unusual, text).advice(advice))
 }
