@@ -63,6 +63,8 @@ pub struct FormatInfo {
     pub is_folder: bool,
     /// Files say nowhere how long they are: one that was cut behind a line is a shorter one.
     pub open_ended: bool,
+    /// Values stand in decimal digits, so that their bytes are never those of another format.
+    pub decimal: bool,
     /// What it can hold.
     pub holds: Holds,
     /// Options that change how it is read or written.
@@ -109,6 +111,7 @@ impl FormatInfo {
             magic: b"",
             is_folder: false,
             open_ended: false,
+            decimal: false,
             holds: Holds::NOTHING,
             options: &[],
             rules: &[],
@@ -239,6 +242,9 @@ impl Format {
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
         plan.report.warnings.extend(self.unknown_words_note(&narrowed));
+        if Formats::builtin().find(container.format).is_some_and(|f| f.info.decimal) {
+            plan.report.read_from(&narrowed, wordlist::DECIMAL);
+        }
         (plan.from, plan.to) = (container.format, self.info.id);
         Ok(plan)
     }
