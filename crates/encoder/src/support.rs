@@ -59,7 +59,10 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
     for module in spec.modules.iter().filter(|m| !MODULES.contains(&m.kind.as_str())) {
         add(
             format!("module {}", module.kind),
-            format!("modules.json names a module {} after the model, which is not supported", module.kind),
+            format!(
+                "modules.json names a module {} after the model, which is not supported",
+                module.kind
+            ),
             "Transformer, Pooling and Normalize are",
         );
     }

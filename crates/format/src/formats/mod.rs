@@ -65,6 +65,8 @@ pub struct FormatInfo {
     pub open_ended: bool,
     /// Whether a file has checksums of its content.
     pub checksums: fn(&Container) -> bool,
+    /// Values stand in decimal digits, so that their bytes are never those of another format.
+    pub decimal: bool,
     /// What it can hold.
     pub holds: Holds,
     /// Options that change how it is read or written.
@@ -133,6 +135,7 @@ impl FormatInfo {
             is_folder: false,
             open_ended: false,
             checksums: |_| false,
+            decimal: false,
             holds: Holds::NOTHING,
             options: &[],
             rules: &[],
@@ -278,6 +281,9 @@ impl Format {
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
         plan.report.warnings.extend(self.unknown_words_note(&narrowed));
+        if Formats::builtin().find(container.format).is_some_and(|f| f.info.decimal) {
+            plan.report.read_from(&narrowed, wordlist::DECIMAL);
+        }
         (plan.from, plan.to) = (container.format, self.info.id);
         plan.damage.clone_from(&container.damage);
         Ok(plan)

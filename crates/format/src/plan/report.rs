@@ -1,6 +1,6 @@
 //! What a conversion keeps, changes and loses.
 
-use crate::model::{Note, Subject, Tensor};
+use crate::model::{Container, Note, Subject, Tensor};
 use crate::{Advice, Error};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -93,6 +93,12 @@ impl Loss {
         }
     }
 
+    /// Whether a tensor does not arrive.
+    fn drops(&self, tensor: &str) -> bool {
+        let named = matches!(&self.subject, Subject::Tensor(name) if name == tensor);
+        named && self.kind == LossKind::Dropped
+    }
+
     /// What is lost, such as `tensor "w"` or `precision of tensor "w"`.
     pub fn what(&self) -> String {
         match self.kind {
@@ -182,6 +188,25 @@ impl Report {
             None => {
                 self.kept = self.kept.saturating_sub(1);
                 self.changed.push(Changed::new(&tensor.name, tensor.encoding.name(), how));
+            }
+        }
+    }
+
+    /// The tensors of a container stood in its file in this way, so that none is kept as it is.
+    pub(crate) fn read_from(&mut self, container: &Container, how: &str) {
+        self.kept = 0;
+        for tensor in &container.tensors {
+            let plain = tensor.encoding.name();
+            match self.changed.iter_mut().find(|c| c.tensor == tensor.name) {
+                Some(changed) if changed.from == plain => {
+                    how.clone_into(&mut changed.from);
+                    if changed.to == how {
+                        changed.to = format!("the shortest {how}");
+                    }
+                }
+                Some(_) => {}
+                None if self.losses.iter().any(|l| l.drops(&tensor.name)) => {}
+                None => self.changed.push(Changed::new(&tensor.name, how, plain)),
             }
         }
     }

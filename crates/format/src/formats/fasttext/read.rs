@@ -117,7 +117,10 @@ fn front<'a>(c: &mut Cursor<'a>, source: &'a Source) -> Result<Layout, Stop> {
             return Ok(Layout::First);
         }
         let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
-        return Err(finding.found(magic.escape_ascii()).hint("this is not a fastText model").into());
+        return Err(finding
+            .found(magic.escape_ascii())
+            .hint("this is not a fastText model")
+            .into());
     }
     let version = c.u32("version")?;
     if !VERSIONS.contains(&version) {

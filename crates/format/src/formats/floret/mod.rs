@@ -19,6 +19,7 @@ use weighbridge_codec::DType;
 const INFO: FormatInfo = FormatInfo {
     summary: "rows that words share by hashing, as decimal numbers",
     extensions: &["floret"],
+    decimal: true,
     holds: Holds {
         dtypes: &[DType::F32],
         rank: (2, 2),

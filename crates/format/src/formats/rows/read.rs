@@ -130,8 +130,10 @@ fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Stop>
             1 => "1 byte is".to_owned(),
             more => format!("{more} bytes are"),
         };
-        Advice::from(format!("{more} appended after the last row, or meta.json belongs to other rows"))
-            .and("re-export embeddings using export_for_browser.py")
+        Advice::from(format!(
+            "{more} appended after the last row, or meta.json belongs to other rows"
+        ))
+        .and("re-export embeddings using export_for_browser.py")
     } else {
         "re-export embeddings using export_for_browser.py".into()
     };

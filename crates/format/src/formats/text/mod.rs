@@ -30,6 +30,7 @@ const HOLDS: Holds =
 const COUNTED_INFO: FormatInfo = FormatInfo {
     summary: "words and decimal numbers, a line each, behind a line that counts them",
     extensions: &["vec", "txt"],
+    decimal: true,
     holds: HOLDS,
     options: &[ESCAPE, LOSSY],
     rules: rules::RULES,
@@ -39,6 +40,7 @@ const COUNTED_INFO: FormatInfo = FormatInfo {
 const GLOVE_INFO: FormatInfo = FormatInfo {
     summary: "words and decimal numbers, a line each, and nothing else",
     extensions: &["glove"],
+    decimal: true,
     open_ended: true,
     holds: HOLDS,
     options: &[ESCAPE, LOSSY],

@@ -55,6 +55,9 @@ pub(crate) struct Odd {
     pub rounded: Change,
 }
 
+/// The words of some lines, and what reading them changed.
+type Part = Result<(Vec<u8>, Odd), Box<BadLine>>;
+
 /// Bytes that one thread takes at a time.
 const CHUNK: usize = 1 << 20;
 
@@ -148,7 +151,7 @@ impl<'a> Lines<'a> {
             work.push((chunk, part));
             rest = behind;
         }
-        let parts: Vec<Result<(Vec<u8>, Odd), Box<BadLine>>> = work
+        let parts: Vec<Part> = work
             .into_par_iter()
             .map(|(chunk, out)| self.parse_chunk(chunk, dim, decode, out))
             .collect();
@@ -162,13 +165,7 @@ impl<'a> Lines<'a> {
         Ok(Parsed { matrix, words, rows, odd })
     }
 
-    fn parse_chunk(
-        &self,
-        chunk: &Chunk,
-        dim: usize,
-        decode: Decode,
-        out: &mut [u8],
-    ) -> Result<(Vec<u8>, Odd), Box<BadLine>> {
+    fn parse_chunk(&self, chunk: &Chunk, dim: usize, decode: Decode, out: &mut [u8]) -> Part {
         let (mut words, mut odd) = (Vec::new(), Odd::default());
         let rows = out.chunks_exact_mut(dim * 4);
         let mut at = chunk.at;
