@@ -17,6 +17,8 @@ const COMMANDS: &[&str] = &[
     "inspect small.mcf --stats",
     "inspect words.fifu --vocab --bytes",
     "inspect words.bin",
+    "models",
+    "diff hf-model sample-q8.mcf --texts default",
     "inspect words.vec --vocab",
     "inspect texts-q8.fifu",
     "inspect product.fifu",

@@ -285,7 +285,9 @@ fn metadata_is_shown_and_changed() {
     assert_eq!(again.status.code(), Some(2));
     assert!(err(&again).contains("--force"));
     assert!(run(at, &[&elsewhere[..], &["--force"]].concat()).status.success());
-    assert!(run(at, &["diff", "tiny.weights", "new.weights"]).status.success());
+    let tensors = ["diff", "tiny.weights", "new.weights", "--tensors-only"];
+    assert!(run(at, &tensors).status.success());
+    assert_eq!(run(at, &tensors[..3]).status.code(), Some(1));
 
     // Variants without metadata are not made others on the way.
     let variants = [

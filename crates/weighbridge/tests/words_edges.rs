@@ -149,16 +149,16 @@ fn words_that_stand_twice_are_a_loss() {
     let source = words_of("4 2\nthe 1 2\nof 3 4\nthe 5 6\nof 7 8\n", "x.vec");
     for format in ["text", "word2vec", "fasttext", "finalfusion", "safetensors", "npy"] {
         let found = losses(&source, format);
-        let rows = "2 rows of words that stand twice";
+        let rows = "2 rows of words that appear twice";
         assert!(found.iter().any(|l| l == rows), "{format}: {found:?}");
     }
     let few = select(&source, &["of".to_owned()]).unwrap().container;
-    assert_eq!(losses(&few, "text"), ["2 rows of words that stand twice"]);
+    assert_eq!(losses(&few, "text"), ["2 rows of words that appear twice"]);
     // Those that a container still has go with the same loss, and the first stay.
     let matrix = tensor(MATRIX, vec![3, 1], &[1.0, 2.0, 3.0]);
     let vocabulary = Some(Vocabulary::from_tokens(["a", "b", "a"]));
     let twice = Container { tensors: vec![matrix], vocabulary, ..Container::default() };
-    assert_eq!(losses(&twice, "text"), ["1 row of a word that stands twice"]);
+    assert_eq!(losses(&twice, "text"), ["1 row of a word that appears twice"]);
     let plan = format_of("text").plan(&twice, &Options::default()).unwrap();
     let plan = plan.accept_losses(true);
     assert_eq!(plan.to_bytes().unwrap(), b"2 1\na 1\nb 2\n");

@@ -408,7 +408,7 @@ fn rows_of_zeros_and_no_rows_are_files() {
         assert!(matches!(empty, Err(Error::Unrecognised { .. })), "{name}");
     }
     // The first bytes of a gzip file are codes like others, if the meta.json counts them.
-    let codes = [[0x1f, 0x8b].as_slice(), &[0; 6]].concat();
+    let codes = [[0x1f, 0x8b, 0x08].as_slice(), &[0; 5]].concat();
     assert!(open(&input("x.i8bin", &codes, Some(&meta("i8bin", 1, 8))), &options).is_ok());
     assert!(open(&input("x.i8bin", &codes, None), &options.clone().with("dim", "8")).is_err());
     // A pointer that stands for the file is none, whatever the meta.json says.
