@@ -116,10 +116,10 @@ fn output(args: &Quantize, method: Method, formats: &Formats) -> Result<Output, 
     let better = path.with_extension(extension);
     let mut advice = Advice::from(format!("name the output {}", better.display()));
     let writes = |name: &&str| Method::named(name).and_then(|m| m.format(formats));
-    let others = Method::NAMES.into_iter().filter(|name| {
+    let other = Method::NAMES.into_iter().find(|name| {
         named.is_some() && writes(name).is_ok_and(|format| Some(format.info().id) == named)
     });
-    if let Some(first) = others.into_iter().next() {
+    if let Some(first) = other {
         let effect = format!("writes {}", named.unwrap_or_default());
         advice = advice.and(Advice::set_to("method", first, effect));
     }

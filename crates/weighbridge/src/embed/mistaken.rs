@@ -110,7 +110,7 @@ fn columns(head: &[u8], extension: &str) -> Option<Vec<String>> {
         }
         let alike = || {
             rest.len() >= 2
-                && names.iter().all(is_plain_name)
+                && names.iter().all(|name| is_plain_name(name))
                 && rest.iter().all(|row| {
                     fields(row, delimiter).is_some_and(|fields| {
                         // A word that comes again below is a value, and not a name.
@@ -124,7 +124,7 @@ fn columns(head: &[u8], extension: &str) -> Option<Vec<String>> {
 }
 
 /// As programs name columns: nothing that a sentence would be cut into.
-fn is_plain_name(name: &String) -> bool {
+fn is_plain_name(name: &str) -> bool {
     let first = name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
     first && name.len() <= 40 && name.chars().all(|c| c.is_alphanumeric() || "_.-".contains(c))
 }
