@@ -78,10 +78,13 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         }
         let known = CARRIED.contains(&name.as_str());
         // A folder that was not entered, a broken link, a pipe, a pointer to a file.
-        let view = files.view(&name);
+        let view = match files.view(&name) {
+            Err(Stop::Failed(error)) => return Err(Stop::Failed(error)),
+            found => found,
+        };
         let is_other = OTHER_WEIGHTS.iter().any(|e| name.ends_with(e));
         if (view.is_err() && !known) || is_other {
-            if files.is_pointer(&name) && !is_other {
+            if !is_other && files.is_pointer(&name)? {
                 let text =
                     format!("{name} is a Git LFS pointer, not the file itself; it is left out");
                 let note = Note::new(NoteKind::LeftOut, text);
