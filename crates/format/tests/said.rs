@@ -42,7 +42,7 @@ fn appended_bytes_are_called_appended() {
                 |f: &&Finding| !before.iter().any(|b| b.rule == f.rule && b.start == f.start);
             let new: Vec<_> = findings.iter().filter(is_new).collect();
             let [appended] = new[..] else { panic!("{}: {new:#?}", fixture.name) };
-            assert!(appended.message.contains("appended behind the end"), "{appended:?}");
+            assert!(appended.message.contains("appended after the end"), "{appended:?}");
             assert_eq!((appended.start, appended.end), (end, end + more.len() as u64));
             let count =
                 if more.len() == 1 { "1 byte is" } else { &format!("{} bytes are", more.len()) };
