@@ -197,8 +197,8 @@ pub(crate) struct Damage {
 /// What is said otherwise of a file.
 #[derive(Debug, Args)]
 pub(crate) struct MetadataEdits {
-    /// Set a metadata value (repeatable); it keeps the type that it had, and a new one is a text,
-    /// unless a type is named: KEY:TYPE=VALUE
+    /// Set a metadata value (repeatable); an existing one keeps its type, a new one is a text;
+    /// KEY:TYPE=VALUE names another type
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
     /// Set a size variable (repeatable)

@@ -469,15 +469,15 @@ fn quantizing_reports_what_it_cost() {
         (vec!["quantize", model, "x.pt"], 2, "writes mcf"),
         (vec!["quantize", model, "x"], 2, "writes mcf"),
         (vec!["quantize", "none.npy", "x.i8bin"], 2, "--method i8 writes i8bin"),
-        (vec!["quantize", model, "x.mcf", "--method", "Q4_K_M"], 2, "k4 is the nearest"),
-        (vec!["quantize", model, "x.mcf", "--method", "Q8_0"], 2, "q8 is the nearest"),
+        (vec!["quantize", model, "x.mcf", "--method", "Q4_K_M"], 2, "k4 is the closest"),
+        (vec!["quantize", model, "x.mcf", "--method", "Q8_0"], 2, "q8 is the closest"),
         (
             vec!["quantize", model, "x.mcf", "--method", "fp16"],
             2,
             "`weighbridge convert --dtype f16`",
         ),
         (vec!["quantize", model, "x.mcf", "--method", "keep"], 2, "no method"),
-        (vec!["quantize", model, "x.mcf", "--override", "*=Q6_K"], 2, "k6 is the nearest"),
+        (vec!["quantize", model, "x.mcf", "--override", "*=Q6_K"], 2, "k6 is the closest"),
         (vec!["quantize", model, "x.mcf", "--method", "k4", "--override", "*=z"], 2, "no method"),
         (
             vec!["quantize", model, "x.mcf", "--method", "int8", "--encoder", "reference"],
@@ -530,7 +530,7 @@ fn the_usual_method_is_q8_and_int8_is_explained() {
         let output = run(at, &["quantize", "hf-model", "t.mcf", "--calibrate-with", name]);
         assert_eq!(output.status.code(), Some(3), "{name}: {}", err(&output));
         assert!(
-            err(&output).contains(said) && err(&output).contains("a text a line"),
+            err(&output).contains(said) && err(&output).contains("a text on each line"),
             "{}",
             err(&output)
         );

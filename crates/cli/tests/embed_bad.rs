@@ -100,7 +100,7 @@ fn what_is_not_lines_of_text_is_refused() {
         assert!(said.contains("a file of ") && !said.contains("lossy"), "{name}: {said}");
     }
     let said = err(&run(at, &["--input", "table.csv"]));
-    assert!(said.contains("--lines takes each line as it is for a text"), "{said}");
+    assert!(said.contains("--lines takes each line as a text"), "{said}");
     let forced = run(at, &["--input", "table.csv", "--lines"]);
     assert!(out(&forced).starts_with("{\"text\": \"id,text,price\""), "{}", err(&forced));
     // Commas by themselves make no table.
@@ -138,7 +138,7 @@ fn the_name_of_a_file_as_a_text_is_noted() {
     std::fs::write(at.join("notes.txt"), "a truck\n").unwrap();
     let output = run(at, &["notes.txt", "a truck"]);
     assert!(output.status.success() && out(&output).starts_with("{\"text\": \"notes.txt\""));
-    let note = "note: notes.txt is a file; its name was taken as the text";
+    let note = "note: notes.txt is a file; its name was used as the text, not its content";
     assert_eq!(err(&output), format!("{note}; -i notes.txt reads it\n"));
     for verb in [
         &["compare", "-m", "model", "notes.txt", "a"][..],

@@ -65,7 +65,7 @@ fn other_poolings_are_refused() {
     let said = refusal("1_Pooling/config.json", |p| {
         *p = json!({"pooling_mode_mean_tokens": false, "pooling_mode_lasttoken": true});
     });
-    assert!(said.contains("the pooling \"lasttoken\" is not known"), "{said}");
+    assert!(said.contains("the pooling \"lasttoken\" is not supported"), "{said}");
     let said = refusal("1_Pooling/config.json", |p| *p = json!({"pooling_mode": "lasttoken"}));
     assert!(said.contains("lasttoken"), "{said}");
 }

@@ -129,7 +129,7 @@ fn a_name_that_is_not_there_says_what_is() {
         assert!(said.contains("`weighbridge models` lists them"), "{said}");
         assert!(said.contains("`weighbridge pull no-such-model --network` fetches it"), "{said}");
     }
-    assert!(machine.refused(4, &["inspect", "minlm"]).contains("is minilm meant?"));
+    assert!(machine.refused(4, &["inspect", "minlm"]).contains("did you mean minilm?"));
     // What is named as files are is a file that is not there.
     let said = machine.refused(4, &["inspect", "none.safetensors"]);
     assert!(said.contains("No such file") && !said.contains("pull"), "{said}");

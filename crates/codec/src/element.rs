@@ -16,6 +16,20 @@ pub enum Scalar {
     Complex(f32, f32),
 }
 
+/// As a number; a complex one with both parts, such as `1-2i`.
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Scalar::Int(v) => write!(f, "{v}"),
+            Scalar::UInt(v) => write!(f, "{v}"),
+            Scalar::Float(v) => write!(f, "{v}"),
+            // NaN has no sign of its own.
+            Scalar::Complex(re, im) if im.is_nan() => write!(f, "{re}+NaNi"),
+            Scalar::Complex(re, im) => write!(f, "{re}{im:+}i"),
+        }
+    }
+}
+
 impl Scalar {
     /// As a double: exact but for 64-bit integers beyond 2^53. A complex number gives its real part.
     #[allow(clippy::cast_precision_loss)]

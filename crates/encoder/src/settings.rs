@@ -43,7 +43,7 @@ pub(crate) fn supported_pooling(modes: &[Pooling]) -> Result<&Pooling, Lack> {
             let name = if names.is_empty() { "none".to_owned() } else { names.join("+") };
             Err(Lack {
                 name: format!("pooling {name}"),
-                message: format!("the pooling \"{name}\" is not known"),
+                message: format!("the pooling \"{name}\" is not supported"),
                 advice: Advice::from("mean, cls and max are")
                     .and(Advice::set("pooling", "chooses another than the model's")),
             })
@@ -129,13 +129,15 @@ impl ResolvedSettings {
             ));
         }
         if max_tokens < 3 {
-            let what =
-                format!("{max_tokens} tokens leave no room for text between [CLS] and [SEP]");
+            let what = format!(
+                "a limit of {max_tokens} tokens leaves no room for text between [CLS] and [SEP]"
+            );
             return Err(Error::refused(what, "at least 3"));
         }
         let dimensions = settings.dimensions.unwrap_or(hidden);
         if dimensions == 0 || dimensions > hidden {
-            let what = format!("{dimensions} dimensions of vectors that have {hidden}");
+            let what =
+                format!("{dimensions} dimensions were asked for, but the vectors have {hidden}");
             return Err(Error::refused(what, format!("from 1 to {hidden}")));
         }
         let assumed = assumed(settings, spec, &pooling);

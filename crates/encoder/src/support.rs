@@ -37,10 +37,10 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
             (kind, class) => format!("{:?}", kind.or(class).unwrap_or_default()),
         };
         let known: Vec<_> = Architecture::model_types().map(|id| format!("{id:?}")).collect();
-        let advice = format!("\"model_type\" in config.json can be {}", known.join(", "));
+        let advice = format!("supported: {}", known.join(", "));
         list.push(Lack {
             name: format!("architecture {}", kind.or(class).unwrap_or_default()),
-            message: format!("the architecture {shown} is not known"),
+            message: format!("the architecture {shown} is not supported"),
             advice: Advice::from(advice),
         });
     }
@@ -69,7 +69,7 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
     if let Some(tokenizer) = &spec.tokenizer {
         let kind = tokenizer.kind.value.as_str();
         if !["", "WordPiece"].contains(&kind) {
-            let message = format!("a {kind} tokenizer is not known");
+            let message = format!("a {kind} tokenizer is not supported");
             add(format!("tokenizer {kind}"), message, "WordPiece, as in BERT, is");
         }
         for (part, said, known, advice) in [

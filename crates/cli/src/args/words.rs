@@ -4,7 +4,7 @@ use super::{MetadataEdits, at_least_one};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Print the vectors of words; those of unknown words are made of their subwords
+/// Print the vectors of words; those of unknown words are built from subwords
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without words on the command line, they are read from standard input, one per line.

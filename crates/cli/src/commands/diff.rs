@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
-use weighbridge::embed::{TextOptions, Texts};
+use weighbridge::embed::texts_of_lines;
 use weighbridge::encoder::Settings;
 use weighbridge::{
     ContentDifference, DiffSettings, Difference, Error, Options, VectorDifference, default_texts,
@@ -51,9 +51,7 @@ fn by_vectors(args: &Diff, texts: &Path, files: Files) -> Result<ExitCode, Error
 
 fn read_texts(path: &Path) -> Result<Vec<String>, Error> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let options = TextOptions::default();
-    let texts = Texts::new(&path.display().to_string(), BufReader::new(file), &options);
-    texts.map(|row| row.map(|row| row.text)).collect()
+    texts_of_lines(&path.display().to_string(), BufReader::new(file))
 }
 
 fn vectors_text(d: &VectorDifference) -> String {
@@ -73,9 +71,10 @@ fn vectors_text(d: &VectorDifference) -> String {
     line("values", format!("differ by {} at most", general(d.max_abs)));
     let kept = 100.0 * d.neighbours_kept;
     let changed = grouped(d.nearest_changed);
+    let near = (d.texts - 1).min(10);
     line(
         "nearest",
-        format!("{changed} texts have another nearest text; {kept:.1} % of the ten nearest stay"),
+        format!("of {changed} texts changed; of the {near} nearest of each, {kept:.1} % stayed"),
     );
     out
 }

@@ -27,13 +27,13 @@ pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<Ex
     let edit = args.edits.edit();
     check_metadata(&container, &edit, format)?;
     if (format.info().is_folder || container.sharded) && args.out.is_none() {
-        let what = "consists of several files and is not replaced in place";
+        let what = "consists of several files, which can't be changed in place";
         let advice = Advice::set("out", "names where to write");
         return Err(Error::refused_file(&args.file, what, advice));
     }
     let id = format.info().id;
     if let Some(other) = args.out.as_deref().and_then(|out| belongs_elsewhere(formats, out, id)) {
-        let what = format!("the extension belongs to {other}, but the file is {id}");
+        let what = format!("the extension is that of {other}, but the input is {id}");
         return Err(Error::refused(what, "`convert --set` changes the format too"));
     }
     let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);

@@ -71,7 +71,10 @@ impl Files {
 
     /// What was given by a path or by the name of a model.
     fn input(self, given: &Path) -> Result<Input, Error> {
-        Input::open_with(&weighbridge::models::locate(given)?, self.access)
+        let mut input = Input::open_with(&weighbridge::models::locate(given)?, self.access)?;
+        // Messages and findings call it what it was called.
+        input.path = given.display().to_string();
+        Ok(input)
     }
 
     fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
@@ -93,7 +96,8 @@ impl Files {
         let assumed = encoder.assumed();
         if !assumed.is_empty() {
             let list: Vec<_> = assumed.iter().map(ToString::to_string).collect();
-            say_note(&format!("assumed: {}; the model does not say", list.join(", ")));
+            let (list, path) = (list.join(", "), path.display());
+            say_note(&format!("assumed: {list}; {path} does not say it"));
         }
         Ok(encoder)
     }
@@ -109,7 +113,9 @@ fn say_files<'a>(texts: impl IntoIterator<Item = &'a String>, reads: impl Fn(&st
     for name in texts.into_iter().filter(|text| Path::new(text.as_str()).is_file()) {
         let reads = reads(name);
         let reads = if reads.is_empty() { reads } else { format!("; {reads}") };
-        say_note(&format!("{name} is a file; its name was taken as the text{reads}"));
+        say_note(&format!(
+            "{name} is a file; its name was used as the text, not its content{reads}"
+        ));
     }
 }
 

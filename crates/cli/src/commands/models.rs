@@ -77,7 +77,7 @@ fn card(shown: &Shown) -> String {
         }
         out.push_str(&line("files", &format!("{}, {}", place.files, size(place.bytes))));
         if let Some(why) = &place.lacks {
-            out.push_str(&line("lacks", &format!("it is not whole: {why}")));
+            out.push_str(&line("lacks", &format!("incomplete: {why}")));
         }
     }
     out
@@ -91,7 +91,10 @@ fn farewell(removed: &Removed) -> String {
     let files = if removed.files == 1 { "file" } else { "files" };
     out.push_str(&line("freed", &format!("{} in {} {files}", size(removed.bytes), removed.files)));
     if let Some(folder) = &removed.remains {
-        let what = format!("in the cache of Hugging Face, and found there: {}", folder.display());
+        let what = format!(
+            "a copy in the Hugging Face cache, which is used from now on: {}",
+            folder.display()
+        );
         out.push_str(&line("remains", &what));
     }
     out

@@ -112,7 +112,10 @@ fn output(args: &Quantize, method: Method, formats: &Formats) -> Result<Output, 
     if named == Some(info.id) {
         return Ok(Output::new(path).overwrite(args.force));
     }
-    let what = format!("{} writes {}, which the name {path:?} does not say", args.method, info.id);
+    let what = format!(
+        "{} writes {}, but the name {path:?} does not have its extension",
+        args.method, info.id
+    );
     let better = path.with_extension(extension);
     let mut advice = Advice::from(format!("name the output {}", better.display()));
     let writes = |name: &&str| Method::named(name).and_then(|m| m.format(formats));

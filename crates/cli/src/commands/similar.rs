@@ -29,10 +29,12 @@ pub(super) struct Outcome<'a> {
 pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let embeddings = files.words(&args.file, options)?;
     let together = together(args.k.min(embeddings.len()));
-    let done = ask(args.words.clone(), "one word a line", together, |words| {
+    let done = ask(args.words.clone(), "one word per line", together, |words| {
         let questions = words.iter().map(|word| embeddings.question(word)).collect();
         let found = answer(&embeddings, questions, args.k)?;
         let each = words.iter().zip(found).map(|(word, (known, result))| {
+            // A word of the file may have a vector that can't be asked with.
+            let known = known || embeddings.find(word).is_some();
             if args.json {
                 in_json(&embeddings, result, |outcome| {
                     super::json_line(&Line { word, known, outcome })

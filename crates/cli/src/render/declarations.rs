@@ -104,7 +104,7 @@ fn scalar(value: Scalar, dtype: DType) -> String {
         Scalar::UInt(v) if dtype == DType::Bool => (v != 0).to_string(),
         Scalar::UInt(v) => v.to_string(),
         Scalar::Float(v) => general(v),
-        Scalar::Complex(re, im) => format!("{}{:+}i", general(re.into()), im),
+        complex @ Scalar::Complex(..) => complex.to_string(),
     }
 }
 

@@ -141,10 +141,14 @@ fn tensor_detail(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
         let shown = run(0, count, &|i| value_at(tensor, i as u64))?;
         out.push_str(&format!("  {shown}\n"));
     }
-    if detail.stats
-        && let Some(s) = stats(tensor)?
-    {
-        out.push_str(&statistics(&s));
+    if detail.stats {
+        match stats(tensor)? {
+            Some(s) => out.push_str(&statistics(&s)),
+            None if tensor.has_data() && tensor.count() > 0 => {
+                out.push_str("  no statistics of complex numbers\n");
+            }
+            None => out.push_str("  no values\n"),
+        }
     }
     Ok(out)
 }

@@ -100,9 +100,9 @@ pub struct FormatInfo {
 
 /// What is done to a metadata value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetadataChange {
-    /// It is set to something.
-    Set,
+pub enum MetadataChange<'a> {
+    /// It is set to this.
+    Set(&'a str),
     /// It is removed.
     Remove,
 }

@@ -95,7 +95,7 @@ impl Formats {
         match (fitting.next(), fitting.next()) {
             (Some(format), None) => Ok(format),
             _ => Err(Error::refused(
-                format!("the name {name:?} does not say the format"),
+                format!("the name {name:?} does not tell the format"),
                 self.writable(OPTION),
             )),
         }

@@ -54,7 +54,7 @@ pub(super) fn check_finite(
             continue;
         }
         last = Some(tensor);
-        let value = tensor.scalar(index)?.map_or(f64::NAN, |s| s.to_f64());
+        let value = tensor.scalar(index)?.map_or_else(String::new, |s| s.to_string());
         let file = tensor.view().map_or("", |view| container.file_of(view));
         findings.push(
             rule.at(place(container, tensor, index))

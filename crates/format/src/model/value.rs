@@ -76,7 +76,7 @@ impl Value {
             Value::Text(text) => Some(text.clone()),
             Value::Bool(b) => Some(b.to_string()),
             Value::Number(dtype, bits) => {
-                Some(scalar_text(element::read(*dtype, &bits.to_le_bytes(), 0)))
+                Some(element::read(*dtype, &bits.to_le_bytes(), 0).to_string())
             }
             Value::Bits { .. } | Value::Array(_) => None,
         }
@@ -153,15 +153,6 @@ fn read_number(dtype: DType, text: &str) -> Option<Value> {
     fits.then(|| Value::number(dtype, &bytes))
 }
 
-fn scalar_text(value: Scalar) -> String {
-    match value {
-        Scalar::Int(v) => v.to_string(),
-        Scalar::UInt(v) => v.to_string(),
-        Scalar::Float(v) => v.to_string(),
-        Scalar::Complex(re, im) => format!("{re}{im:+}i"),
-    }
-}
-
 /// A JSON string; serde_json escapes exactly what Python does.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -180,7 +171,7 @@ fn scalar_json(value: Scalar) -> serde_json::Value {
         Scalar::Int(v) => v.into(),
         Scalar::UInt(v) => v.into(),
         Scalar::Float(v) if v.is_finite() => v.into(),
-        other => scalar_text(other).into(),
+        other => other.to_string().into(),
     }
 }
 

@@ -34,10 +34,7 @@ impl Container {
         let mut narrowed = self.clone();
         let mut changed = matrix.clone();
         if let Some(subwords) = subwords.filter(|_| cut) {
-            report.lose(
-                Subject::Subwords(subwords.rows()),
-                "the format has no place for how unknown words are made of parts",
-            );
+            report.lose(Subject::Subwords(subwords.rows()), "the format can't store subwords");
             narrowed.subwords = None;
             if let Some(words) = words {
                 changed = changed.first_rows(words.len() as u64)?;

@@ -33,7 +33,7 @@ const SIGNATURES: &[Signature] = &[
     (0, b"lmgg", GGML, "GGML is not among the known formats"),
     (0, b"fmgg", GGML, "GGML is not among the known formats"),
     (0, b"tjgg", GGML, "GGML is not among the known formats"),
-    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file (Keras saves such)", RESAVE),
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file (as Keras saves)", RESAVE),
     (4, b"TFL3", "a TensorFlow Lite model", RESAVE),
     (0, b"PAR1", "a Parquet file", COLUMNS),
     (0, b"ARROW1\0\0", "an Arrow file", COLUMNS),

@@ -57,7 +57,7 @@ impl Rule {
     pub fn newer(&self, span: Span, (major, minor): (u32, u32), known: u32) -> Finding {
         let message = format!("version {major}.{minor} is newer than {major}.{known}");
         let finding = self.at(span).message(message).expected(format!("{major}.{known} or older"));
-        let hint = "what is new in it is not known here, and is not checked";
+        let hint = "what this version added is not known, and was not checked";
         finding.found(format!("{major}.{minor}")).hint(hint)
     }
 }

@@ -63,7 +63,7 @@ pub fn diff_vectors(
         return Err(Error::refused(what, "the models have to give vectors of the same size"));
     }
     if texts.len() < 2 {
-        return Err(Error::refused("there are fewer than two texts", "neighbours need others"));
+        return Err(Error::refused("at least two texts are needed", "neighbours are compared"));
     }
     let (a, b) = (first.embed_flat(texts)?, second.embed_flat(texts)?);
     let max_abs = a.iter().zip(&b).map(|(x, y)| f64::from((x - y).abs())).fold(0.0, f64::max);

@@ -20,7 +20,7 @@ pub(super) fn check(name: &str, head: &[u8], options: &TextOptions) -> Result<()
     if options.lines {
         return Ok(());
     }
-    let as_lines = Advice::set("lines", "takes each line as it is for a text");
+    let as_lines = Advice::set("lines", "takes each line as a text");
     let extension = Path::new(name).extension().unwrap_or_default().to_string_lossy();
     let extension = extension.to_ascii_lowercase();
     if let Some(columns) = columns(head, &extension) {
@@ -39,7 +39,8 @@ pub(super) fn check(name: &str, head: &[u8], options: &TextOptions) -> Result<()
             refused(what, Advice::set("field", "names the member with the text").and(as_lines))
         }
         _ if extension == "json" && !options.lines => {
-            let advice = Advice::from("write an object a line: `jq -c '.[]'` does so of an array");
+            let advice =
+                Advice::from("write one object per line; `jq -c '.[]'` does that for an array");
             refused("this is a JSON document, not lines".to_owned(), advice.and(as_lines))
         }
         _ => Ok(()),

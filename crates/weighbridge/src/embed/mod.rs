@@ -18,7 +18,7 @@ mod words;
 #[cfg(feature = "fs")]
 pub use file::{EmbedFile, EmbedSettings, EmbeddedFile};
 pub use lines::LONGEST_LINE;
-pub use texts::{Skipped, TextOptions, TextRow, Texts};
+pub use texts::{Skipped, TextOptions, TextRow, Texts, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
 
 use weighbridge_encoder::Encoder;

@@ -299,9 +299,32 @@ fn not_json(line: &str, error: &serde_json::Error) -> BadLine {
     if error.is_data() {
         let found = kind(line);
         let found = if line.starts_with('"') { "a text" } else { found };
-        return BadLine::new(format!("{found} and not a JSON object"), advice);
+        return BadLine::new(format!("{found}, not a JSON object"), advice);
     }
     BadLine::new(format!("not JSON: {message} at column {}", error.column()), advice)
+}
+
+/// The texts of a file with one on each line, without blank ones. `name` is what errors call it.
+///
+/// # Errors
+/// [`Error::Unrecognised`] if it is something else, or there is no text in it.
+pub fn texts_of_lines(name: &str, input: impl BufRead) -> Result<Vec<String>, Error> {
+    const NEEDED: &str = "a text on each line is needed, in UTF-8";
+    let mut texts = Vec::new();
+    for row in Texts::new(name, input, &TextOptions::default()) {
+        let row = row.map_err(|error| match error {
+            // What would help is for embedding.
+            Error::Unrecognised { file, problem } => {
+                Error::unrecognised(file, problem.message, NEEDED)
+            }
+            other => other,
+        })?;
+        texts.extend(Some(row.text.trim()).filter(|t| !t.is_empty()).map(str::to_owned));
+    }
+    match texts.is_empty() {
+        true => Err(Error::unrecognised(name, "there is no text in it", NEEDED)),
+        false => Ok(texts),
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ impl Words {
             if let Some(first) = self.rows.insert(word.clone(), number) {
                 let what = format!("text {number}, {:?}, is the same as text {first}", row.text);
                 let advice =
-                    Advice::from("the format has every word once: leave out repeated texts")
+                    Advice::from("this format holds each text only once: remove repeated texts")
                         .and(Advice::set("to", "chooses another format"));
                 return Err(Error::refused(what, advice));
             }

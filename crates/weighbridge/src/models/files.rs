@@ -5,9 +5,11 @@ use crate::source::is_plain_name;
 use crate::{Advice, Error};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use weighbridge_encoder::Lack;
-use weighbridge_format::source::Bytes;
+use weighbridge_format::source::{Bytes, mistaken};
 use weighbridge_format::spec::{ModelFiles, ModelSpec};
 use weighbridge_format::wire::Stop;
 
@@ -211,7 +213,7 @@ pub(super) fn lacks(folder: &Path) -> Option<String> {
         return missing(CONFIG);
     }
     if has(MODEL) {
-        return None;
+        return pointer(&folder.join(MODEL)).then(|| format!("{MODEL} is a Git LFS pointer"));
     }
     if !has(INDEX) {
         return missing(MODEL);
@@ -225,6 +227,13 @@ pub(super) fn lacks(folder: &Path) -> Option<String> {
         Ok(names) => names.iter().find(|name| !has(name)).and_then(|name| missing(name)),
         Err(error) => Some(error.to_string()),
     }
+}
+
+/// A file that only points to another one, as a clone without Git LFS has them.
+fn pointer(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && mistaken::recognise_pointer(&head).is_some()
 }
 
 #[cfg(test)]

@@ -50,8 +50,9 @@ pub(super) fn snapshot(cache: &Path, repo: &str, revision: Option<&str>) -> Snap
         None => format!("it has no revision {asked}"),
     };
     let others = if revision.is_none() { newest_first(&snapshots) } else { Vec::new() };
+    let newest = others.first().and_then(|path| lacks(path));
     let whole = others.into_iter().find(|path| lacks(path).is_none());
-    whole.map_or(Snapshot::Lacking(why), Snapshot::Whole)
+    whole.map_or(Snapshot::Lacking(newest.unwrap_or(why)), Snapshot::Whole)
 }
 
 fn commit_of(folder: &Path, revision: &str) -> Option<String> {

@@ -189,7 +189,7 @@ impl Places {
     fn advice(&self, name: &Name) -> Advice {
         let present = self.present();
         if let Some(meant) = closest(name.text, &present).filter(|m| m != name.text) {
-            return format!("is {meant} meant?").into();
+            return format!("did you mean {meant}?").into();
         }
         // Models that no package has come from the network, which is asked for.
         let pull = Advice::Pull { model: name.shown().to_owned(), network: name.known.is_none() };
@@ -204,7 +204,8 @@ impl Places {
 
     /// Names of the models in both caches.
     fn present(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.list().into_iter().map(|model| model.name).collect();
+        let whole = self.list().into_iter().filter(|model| model.lacks.is_none());
+        let mut names: Vec<_> = whole.map(|model| model.name).collect();
         names.dedup();
         names
     }

@@ -196,7 +196,7 @@ fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
          the hub knows",
         address(name, &request.hub)
     );
-    let meant = places.meant(name).map(|m| format!("or is {m} meant?"));
+    let meant = places.meant(name).map(|m| format!("or did you mean {m}?"));
     let offline =
         if request.hub.offline { "HF_HUB_OFFLINE keeps off the hub; without it" } else { "" };
     let advice =

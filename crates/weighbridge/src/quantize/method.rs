@@ -92,9 +92,11 @@ impl Method {
         let found = Method::from_name(name).filter(|method| *method != Method::Keep);
         found.ok_or_else(|| {
             let advice = match nearest(name) {
-                Some(Nearest::Method(method)) => format!("{method} is the nearest of ours").into(),
+                Some(Nearest::Method(method)) => {
+                    format!("{method} is the closest method here").into()
+                }
                 Some(Nearest::Type(dtype)) => {
-                    let effect = "stores plain numbers of fewer bits; quantizing needs fewer still";
+                    let effect = "stores plain numbers; quantizing goes below that";
                     Advice::set_to("dtype", dtype, effect)
                 }
                 None => format!("there are {}", Method::NAMES.join(" ")).into(),

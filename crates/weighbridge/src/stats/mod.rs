@@ -49,13 +49,15 @@ pub struct Bin {
 /// Bins of a histogram.
 const BINS: usize = 10;
 
-/// Statistics of a tensor, `None` when it has no values. Walks through the data once or a few times
+/// Statistics of a tensor, `None` when it has no values or complex ones. Walks through the data once or a few times
 /// instead of keeping it.
 ///
 /// # Errors
 /// If the values can't be read.
 pub fn stats(tensor: &Tensor) -> Result<Option<Stats>, Error> {
-    if !tensor.has_data() || tensor.count() == 0 {
+    // Complex numbers have no order.
+    let is_complex = tensor.encoding == Encoding::Plain(DType::C64);
+    if !tensor.has_data() || tensor.count() == 0 || is_complex {
         return Ok(None);
     }
     tensor.check_values()?;

@@ -318,7 +318,7 @@ impl Embeddings {
             None => Ok(found),
             Some(fault) => Err(Error::not_found(
                 word,
-                format!("{fault}, so that nothing is near to it"),
+                format!("{fault}, so it has no neighbours"),
                 Advice::See(Listing::Statistics),
             )),
         }
@@ -342,9 +342,7 @@ impl Embeddings {
                     self.count.max(1) - 1
                 )
             }
-            (None, Some(_)) => {
-                "the file has no subwords, so that it knows its own words only".into()
-            }
+            (None, Some(_)) => "the file has no subwords: it only knows its own words".into(),
         };
         Error::not_found(word, format!("there is no vector for {word:?}"), hint)
     }

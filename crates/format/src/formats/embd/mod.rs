@@ -49,8 +49,13 @@ const INFO: FormatInfo = FormatInfo {
     model_rule: Some(rules::DISAGREES),
     flags: |c| flag_names(c, &["vocabulary", "aligned", "checksums", "compressed"]),
     fixed_metadata: |_, key, change| {
-        let demanded = metadata::REQUIRED.contains(&key) && change == MetadataChange::Remove;
-        Ok(demanded.then_some("EMBD demands it"))
+        Ok(match change {
+            MetadataChange::Remove if metadata::REQUIRED.contains(&key) => Some("EMBD demands it"),
+            MetadataChange::Set(text) if key == "created_at" && !super::clock::is_iso8601(text) => {
+                Some("it is an ISO 8601 date in EMBD, such as 2025-01-16T12:00:00Z")
+            }
+            _ => None,
+        })
     },
     no_metadata: |c| c.layout.starts_with("stream").then_some("the stream layout of EMBD"),
     ..FormatInfo::new("embd", "EMBD .weights")

@@ -42,7 +42,7 @@ rules! {
     NOT_FINITE "EMBD-31" Warning "a weight is not a finite number";
     STREAM "EMBD-32" Error "the stream layout is malformed";
     FLAG_WITHOUT_VOCAB "EMBD-33" Warning "the flag says that there is a vocabulary, but there is none";
-    CREATED_AT "EMBD-34" Warning "created_at is not a date of ISO 8601";
+    CREATED_AT "EMBD-34" Error "created_at is not an ISO 8601 date";
 }
 
 pub(super) fn check(

@@ -156,7 +156,7 @@ fn adapt(
         c.set_text("created_at", time);
     }
     if let Some(text) = c.text("created_at").filter(|text| !is_iso8601(text)) {
-        let text = format!("created_at {text:?} is not a date of ISO 8601");
+        let text = format!("created_at {text:?} is not an ISO 8601 date");
         let note = Note::new(NoteKind::Strict, text).about(Subject::Metadata("created_at".into()));
         let advice = Advice::set_to("created-at", "2025-01-16T12:00:00Z", "gives one");
         report.warnings.push(note.advice(advice));

@@ -44,7 +44,7 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
 
 fn no_floret() -> Error {
     Error::refused(
-        "only what floret made can be written as floret",
+        "only embeddings made by floret can be written as floret",
         "its rows belong to its own hashes; other formats have rows of words",
     )
 }

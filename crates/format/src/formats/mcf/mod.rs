@@ -47,7 +47,7 @@ const INFO: FormatInfo = FormatInfo {
     flags: |c| flag_names(c, &["aligned"]),
     fixed_metadata: |container, key, change| match change {
         // What ModelInfo says counts before what the files say.
-        MetadataChange::Set => Ok(None),
+        MetadataChange::Set(_) => Ok(None),
         MetadataChange::Remove => Ok(hf::describe_files(&container.attachments)?.0.says(key)),
     },
     ..FormatInfo::new("mcf", "MCF .mcf")

@@ -1,6 +1,6 @@
 //! The texts that a model is watched with.
 
-use crate::embed::{TextOptions, Texts};
+use crate::embed::texts_of_lines;
 use std::io::BufRead;
 use weighbridge_format::Error;
 
@@ -28,22 +28,7 @@ impl Calibration {
     /// # Errors
     /// [`Error::Unrecognised`] for what is not lines of text, failures of the system.
     pub fn from_lines(name: &str, input: impl BufRead) -> Result<Calibration, Error> {
-        const NEEDED: &str = "the texts to calibrate with are a text a line, in UTF-8";
-        let mut texts = Vec::new();
-        for row in Texts::new(name, input, &TextOptions::default()) {
-            let row = row.map_err(|error| match error {
-                // What would help is for embedding.
-                Error::Unrecognised { file, problem } => {
-                    Error::unrecognised(file, problem.message, NEEDED)
-                }
-                other => other,
-            })?;
-            texts.extend(Some(row.text.trim()).filter(|t| !t.is_empty()).map(str::to_owned));
-        }
-        match texts.is_empty() {
-            true => Err(Error::unrecognised(name, "there is no text in it", NEEDED)),
-            false => Ok(Calibration::Texts(texts)),
-        }
+        texts_of_lines(name, input).map(Calibration::Texts)
     }
 
     pub(super) fn texts(&self) -> Vec<String> {
