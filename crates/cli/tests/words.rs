@@ -367,7 +367,6 @@ fn sizes_are_set_and_fixed_metadata_is_refused() {
     for (arguments, said) in [
         (&["metadata", "tiny.oinf", "--set-size", "B=many"][..], "not a whole number"),
         (&["metadata", "tiny.weights", "--set-size", "B=8"], "holds no size variables"),
-        (&["metadata", "tiny.weights", "--remove", "created_at"], "EMBD demands it"),
         (&["convert", "tiny.mcf", "x.weights", "--remove", "created_at"], "EMBD demands it"),
         (&["metadata", "hf-model", "--set", "hidden_size=1", "--out", "x"], "config.json"),
         (&["metadata", "hf-model", "--remove", "model_name", "--out", "x"], "name of the folder"),

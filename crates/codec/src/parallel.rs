@@ -9,6 +9,17 @@ pub use rayon::{current_num_threads, join, prelude::*};
 #[cfg(not(feature = "threads"))]
 pub use sequential::*;
 
+/// Does work whose loops run on threads of their own. Whoever waits for it may be a thread of the
+/// usual pool, which must not be needed then. Not to be called by threads of a pool: these take up
+/// other work while they wait.
+#[cfg(feature = "threads")]
+pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match rayon::ThreadPoolBuilder::new().build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
+}
+
 #[cfg(not(feature = "threads"))]
 mod sequential {
     use std::slice::{Chunks, ChunksExact, ChunksExactMut, ChunksMut, Iter};

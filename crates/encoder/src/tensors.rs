@@ -38,14 +38,16 @@ impl<'a> Tensors<'a> {
     }
 
     pub(crate) fn get(&self, name: &str) -> Result<&'a Tensor, Error> {
-        self.find(name).ok_or_else(|| {
+        let tensor = self.find(name).ok_or_else(|| {
             let near = nearest(name, self.container.tensors.iter().map(|t| t.name.as_str()));
             let hint = match near.is_empty() {
                 true => "the file has no tensors".to_owned(),
                 false => format!("the nearest names in the file: {}", near.join(", ")),
             };
             Error::refused(format!("the model lacks the tensor {name}"), hint)
-        })
+        })?;
+        tensor.check_values()?;
+        Ok(tensor)
     }
 
     /// The shape of a matrix: rows and columns.

@@ -112,3 +112,22 @@ fn short_calls_overtake_long_ones() {
         assert!(before > 1, "{before} short calls were done before the long one");
     });
 }
+
+/// Whoever waits for the look at a file may be all threads of the usual pool.
+#[test]
+fn callers_of_a_large_file_may_be_threads_of_the_usual_pool() {
+    use weighbridge_format::{Formats, Input, Options};
+    let zeros = weighbridge_format::Container::builder()
+        .values("w", &[1024, 1024], vec![0.5; 1 << 20])
+        .build()
+        .unwrap();
+    let embd = Formats::builtin().find("embd").unwrap();
+    let bytes = embd.plan(&zeros, &Options::default()).unwrap().accept_losses(true).to_bytes();
+    let bytes = bytes.unwrap();
+    for _ in 0..20 {
+        let input = Input::from_bytes("x.weights", bytes.clone());
+        let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+        let waiting = (0..64).into_par_iter().map(|_| container.check_damage().is_ok());
+        assert!(waiting.collect::<Vec<_>>().into_iter().all(|sound| sound));
+    }
+}

@@ -136,8 +136,12 @@ pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Erro
     }
     let known = spec.known_architecture();
     for (tensor, found) in known.into_iter().flat_map(|a| a.tensors_in(container)) {
-        if found.is_none() && tensor.required {
-            lacks.push(format!("tensor {}", tensor.name));
+        match found {
+            None if tensor.required => lacks.push(format!("tensor {}", tensor.name)),
+            Some(found) if !found.encoding.has_values() => {
+                lacks.push(format!("a scale of tensor {}", tensor.name));
+            }
+            _ => {}
         }
     }
     let wrong = spec.misstatements.iter().chain(&spec.unreadable);

@@ -20,6 +20,9 @@ type Look = dyn Fn() -> Result<Option<Finding>, Error> + Send + Sync;
 struct Inner {
     look: Box<Look>,
     found: OnceLock<Result<Option<Finding>, Error>>,
+    /// A thread looks, or has looked.
+    #[cfg(feature = "threads")]
+    started: std::sync::Once,
 }
 
 impl DamageCheck {
@@ -27,19 +30,43 @@ impl DamageCheck {
     pub(crate) fn new(
         look: impl Fn() -> Result<Option<Finding>, Error> + Send + Sync + 'static,
     ) -> DamageCheck {
-        DamageCheck(Arc::new(Inner { look: Box::new(look), found: OnceLock::new() }))
+        DamageCheck(Arc::new(Inner {
+            look: Box::new(look),
+            found: OnceLock::new(),
+            #[cfg(feature = "threads")]
+            started: std::sync::Once::new(),
+        }))
     }
 
     /// Begins to look, on another thread where there are threads.
+    ///
+    /// It is never one of a pool's: those who wait for the result may be all threads of the usual
+    /// pool, and one that looked itself could meanwhile be given the work of a caller who waits.
     pub fn start(&self) {
         #[cfg(feature = "threads")]
-        if self.0.found.get().is_none() {
+        self.0.started.call_once(|| {
             let check = self.clone();
-            // Without a thread it is done when somebody asks for the result.
-            let _ = std::thread::Builder::new().spawn(move || {
-                check.0.found.get_or_init(&check.0.look);
-            });
+            let look = move || {
+                let looked = || weighbridge_codec::parallel::apart(|| (check.0.look)());
+                // Those who wait must hear of it, whatever happens.
+                let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(looked));
+                let failed = |_| Err(Error::refused("looking for damage failed", ""));
+                check.0.found.get_or_init(|| found.unwrap_or_else(failed));
+            };
+            if std::thread::Builder::new().spawn(look).is_err() {
+                self.0.found.get_or_init(&self.0.look);
+            }
+        });
+    }
+
+    fn found(&self) -> &Result<Option<Finding>, Error> {
+        #[cfg(feature = "threads")]
+        {
+            self.start();
+            self.0.found.wait()
         }
+        #[cfg(not(feature = "threads"))]
+        self.0.found.get_or_init(&self.0.look)
     }
 
     /// Waits until all was looked at.
@@ -47,7 +74,7 @@ impl DamageCheck {
     /// # Errors
     /// [`Error::Malformed`] with the first rule that damage breaks; failures of reading.
     pub fn finish(&self) -> Result<(), Error> {
-        match self.0.found.get_or_init(&self.0.look) {
+        match self.found() {
             Ok(None) => Ok(()),
             Ok(Some(finding)) => {
                 let go_on = Advice::set("allow-damage", "goes on with the damaged data");

@@ -15,6 +15,7 @@ impl Tensor {
     /// # Errors
     /// If they can't be read, or there are not so many.
     pub fn rows_f32(&self, row: u64, out: &mut [f32], raw: &mut Vec<u8>) -> Result<(), Error> {
+        self.check_values()?;
         let cols = self.shape.last().copied().unwrap_or(0).max(1);
         let n = out.len() as u64 / cols;
         if self.shape.first().is_none_or(|rows| row.checked_add(n).is_none_or(|end| end > *rows)) {

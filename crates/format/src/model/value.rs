@@ -141,7 +141,10 @@ fn read_number(dtype: DType, text: &str) -> Option<Value> {
     let number = if dtype.is_integer() {
         text.parse().map(Scalar::Int).or_else(|_| text.parse().map(Scalar::UInt)).ok()?
     } else {
-        Scalar::Float(text.parse().ok()?)
+        let value: f64 = text.parse().ok()?;
+        // Too large a number is not an infinity that was asked for.
+        let says_so = text.to_ascii_lowercase().contains("inf");
+        Scalar::Float(Some(value).filter(|v| !v.is_infinite() || says_so)?)
     };
     let mut bytes = [0; 8];
     element::write(dtype, &mut bytes, 0, number);

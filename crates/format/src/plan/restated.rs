@@ -8,7 +8,7 @@ impl Container {
     /// Whether a metadata entry says what the table of words or tokens shows as well, or when the
     /// file was written. Formats that demand such entries add them themselves, and whatever takes the
     /// table shows its size. What other tensors show may be lost with them.
-    pub(crate) fn restates(&self, key: &str, value: &Value) -> bool {
+    pub fn restates(&self, key: &str, value: &Value) -> bool {
         let of_table = ["embedding_dim", "hidden_size", "vocab_size"].contains(&key);
         let shown = if of_table { self.shown(key) } else { None };
         key == "created_at" || shown.is_some_and(|n| value.to_plain_text() == Some(n.to_string()))

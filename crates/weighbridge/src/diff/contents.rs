@@ -3,8 +3,8 @@
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use weighbridge_format::model::{Attachment, Records, Subject, Subwords, Value};
-use weighbridge_format::{Container, Vocabulary};
+use weighbridge_format::model::{Attachment, NoteKind, Records, Subject, Subwords, Value};
+use weighbridge_format::{Container, Formats, Vocabulary};
 
 /// How much was compared: of each kind what both or one of the two have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -77,8 +77,17 @@ pub struct ContentDifference {
 pub(super) fn compare(a: &Container, b: &Container, done: &mut Compared) -> Vec<ContentDifference> {
     let mut found = Vec::new();
     let show = |v: &Value| v.to_plain_text().unwrap_or_else(|| v.type_name());
+    let is_folder = |c: &Container| {
+        Formats::builtin().find(c.format).is_some_and(|format| format.info().is_folder)
+    };
+    // A folder is called what its copy is not.
+    let named_by_place = is_folder(a) || is_folder(b);
+    let restated = |side: &Container, key: &str, value: Option<&Value>, other: Option<&Value>| {
+        other.is_none() && value.is_some_and(|value| side.restates(key, value))
+    };
     done.metadata = by_name(&a.metadata, &b.metadata, |key, x, y| {
-        if x == y {
+        let adds_nothing = restated(a, key, x, y) || restated(b, key, y, x);
+        if x == y || adds_nothing || (named_by_place && key == "model_name") {
             return;
         }
         let what = Subject::Metadata(key.to_owned());
@@ -104,6 +113,7 @@ pub(super) fn compare(a: &Container, b: &Container, done: &mut Compared) -> Vec<
         }
     });
     done.files = files(a, b, &mut found);
+    left_out(a, b, &mut found);
     done.vocabulary = either(&a.vocabulary, &b.vocabulary, vocabulary, &mut found);
     done.subwords = either(&a.subwords, &b.subwords, subwords, &mut found);
     done.records = either(&a.records, &b.records, records, &mut found);
@@ -194,8 +204,42 @@ fn records(a: Option<&Records>, b: Option<&Records>) -> Option<ContentDifference
 
 /// The same members and values, however they are written.
 fn same_json(a: &str, b: &str) -> bool {
-    let parse = |text| serde_json::from_str::<serde_json::Value>(text).ok();
-    a == b || parse(a).is_some_and(|a| Some(a) == parse(b))
+    // Not of numbers that a double can't hold, nor of members that are there twice.
+    let parse = |text: &str| {
+        let value = serde_json::from_str::<serde_json::Value>(text).ok()?;
+        (value.to_string().len() == without_spaces(text).len()).then_some(value)
+    };
+    let (x, y) = (without_spaces(a), without_spaces(b));
+    x == y || parse(a).is_some_and(|a| Some(a) == parse(b))
+}
+
+/// The text of JSON without what stands between its parts.
+fn without_spaces(json: &str) -> String {
+    let (mut in_text, mut escaped) = (false, false);
+    let keep = |c: &char| {
+        let kept = in_text || !c.is_ascii_whitespace();
+        in_text ^= *c == '"' && !escaped;
+        escaped = in_text && *c == '\\' && !escaped;
+        kept
+    };
+    json.chars().filter(keep).collect()
+}
+
+/// What was left out while reading, such as the rows of words that appear twice.
+fn left_out(a: &Container, b: &Container, found: &mut Vec<ContentDifference>) {
+    let lost = |c: &Container| -> Vec<Subject> {
+        let notes = c.notes.iter().filter(|note| note.kind == NoteKind::Lost);
+        notes.filter_map(|note| note.subject.clone()).collect()
+    };
+    let (x, y) = (lost(a), lost(b));
+    let show = |there: bool| there.then(|| "left out".to_owned());
+    for what in x.iter().chain(y.iter().filter(|what| !x.contains(what))) {
+        let (first, second) = (x.contains(what), y.contains(what));
+        if first != second {
+            let (first, second) = (show(first), show(second));
+            found.push(ContentDifference { what: what.clone(), first, second });
+        }
+    }
 }
 
 /// A file that only says what the metadata says is compared where both have it.
@@ -324,6 +368,11 @@ mod tests {
         };
         let (a, b) = (records(["{\"a\":1}", "{}"]), records(["{\"a\": 1}", "{}"]));
         assert_eq!(differing(&a, &b), [""; 0]);
+        let large = |n: &str| format!("{{\"n\": 1234567890123456789012{n}}}");
+        assert!(!same_json(&large("3"), &large("4")) && same_json(&large("3"), &large("3")));
+        assert!(!same_json(r#"{"a":1,"a":2}"#, r#"{"a":3,"a":2}"#));
+        assert!(same_json(r#"{"a": 1, "b": "x y"}"#, r#"{"b":"x y","a":1}"#));
+        assert!(!same_json(r#"{"b":"x y"}"#, r#"{"b":"xy"}"#));
         let c = records(["{\"a\":1}", "{\"b\":2}"]);
         assert_eq!(differing(&a, &c), ["2 row records: record 1: {} / record 1: {\"b\":2}"]);
         let file = |bytes: &[u8], described| Container {

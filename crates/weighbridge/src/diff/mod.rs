@@ -12,7 +12,7 @@ pub use vectors::{VectorDifference, default_texts, diff_vectors};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use weighbridge_format::{Container, Error, Tensor};
+use weighbridge_format::{Container, Encoding, Error, Tensor};
 
 /// What is compared, and what counts as the same.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,24 +143,29 @@ fn compare<'a>(
     let same = match values {
         Some(v) => v.max_abs <= tolerance,
         // Two declarations of the same thing, or the same codes whose values nobody knows.
-        None => alike && a.encoding == b.encoding && same_codes(a, b)?,
+        None => alike && same_codes(a, b)?,
     };
     let encodings = (a.encoding.name(), b.encoding.name());
     Ok(TensorDifference { name: &a.name, same, encodings, shapes: (&a.shape, &b.shape), values })
 }
 
 fn same_codes(a: &Tensor, b: &Tensor) -> Result<bool, Error> {
-    match (a.view(), b.view()) {
-        (Some(a), Some(b)) => a.same_bytes(b),
-        _ => Ok(!a.has_data()),
+    if !a.has_data() {
+        return Ok(a.encoding == b.encoding);
     }
+    if a.encoding.has_values() || b.encoding.has_values() {
+        return Ok(false);
+    }
+    // They may stand in types of different widths.
+    let codes = |t: &Tensor| Tensor { encoding: Encoding::Plain(t.encoding.stored()), ..t.clone() };
+    Ok(values::compare(&codes(a), &codes(b))?.changed == 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use weighbridge_codec::DType;
-    use weighbridge_format::{Encoding, View};
+    use weighbridge_format::View;
 
     fn file(values: &[(&str, &[f32])]) -> Container {
         let tensor = |(name, values): &(&str, &[f32])| {

@@ -164,6 +164,13 @@ impl ModelFiles for Config<'_> {
 
 /// Refuses a model whose configuration says that the encoder can't use it.
 pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error> {
+    if let Some((what, advice)) = mistaken::recognise_pointer(config) {
+        return Err(Error::unrecognised(
+            format!("{model}: {CONFIG}"),
+            format!("this is {what}"),
+            advice,
+        ));
+    }
     let spec = match ModelSpec::from_files(&Config(config)) {
         Ok(spec) => spec,
         Err(Stop::Failed(error)) => {

@@ -48,9 +48,12 @@ const INFO: FormatInfo = FormatInfo {
     checksums: has_checksums,
     model_rule: Some(rules::DISAGREES),
     flags: |c| flag_names(c, &["vocabulary", "aligned", "checksums", "compressed"]),
-    fixed_metadata: |_, key, change| {
+    fixed_metadata: |container, key, change| {
         Ok(match change {
-            MetadataChange::Remove if metadata::REQUIRED.contains(&key) => Some("EMBD demands it"),
+            // A file of EMBD's own is written without it, and a warning says so.
+            MetadataChange::Remove if container.dialect_of("embd").is_none() => {
+                metadata::REQUIRED.contains(&key).then_some("EMBD demands it")
+            }
             MetadataChange::Set(text) if key == "created_at" && !super::clock::is_iso8601(text) => {
                 Some("it is an ISO 8601 date in EMBD, such as 2025-01-16T12:00:00Z")
             }

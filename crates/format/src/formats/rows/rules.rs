@@ -143,7 +143,7 @@ impl Norms {
     fn shrunk_alike(&self) -> bool {
         let mean = self.sum / self.rows.max(1) as f64;
         self.like_truncated
-            && is_wide_zero(self.small)
+            && is_wide_zero(self.small) != Some(false)
             && self.high < *NORMS.start()
             && self.high - mean <= SPREAD
             && mean - self.low <= SPREAD
@@ -153,16 +153,16 @@ impl Norms {
 /// Whether codes of 0 are as many as truncating makes of them. It gives 0 to all components from -1 to
 /// 1, which is twice as much room as other codes have, and rounding gives it as much as others. The
 /// codes beside it say how many that would be, if components are spread as a bell is: its logarithm
-/// falls with the square of the distance.
+/// falls with the square of the distance. None where nothing can be said.
 #[allow(clippy::cast_precision_loss)]
-fn is_wide_zero([zeros, ones, twos]: [u64; 3]) -> bool {
+fn is_wide_zero([zeros, ones, twos]: [u64; 3]) -> Option<bool> {
     // Fewer are chance.
     const ENOUGH: u64 = 60;
     // As a logarithm: where zeros are still more, components are not spread as a bell is, and
     // nothing can be said.
     const ROOM: f64 = 0.3;
     if ones < ENOUGH || twos < ENOUGH {
-        return false;
+        return None;
     }
     // Of one sign.
     let (ones, twos) = (ones as f64 / 2.0, twos as f64 / 2.0);
@@ -171,7 +171,7 @@ fn is_wide_zero([zeros, ones, twos]: [u64; 3]) -> bool {
     let rounded = ones.ln() + step / 3.0;
     let truncated = (2.0 * ones).ln() + step * 2.25 / 4.0;
     let zeros = (zeros.max(1) as f64).ln();
-    (f64::midpoint(rounded, truncated)..truncated + ROOM).contains(&zeros)
+    (zeros < truncated + ROOM).then_some(zeros >= f64::midpoint(rounded, truncated))
 }
 
 /// A component of code `q` was at most `|q| + 1` before it was truncated; so a row can come from a
@@ -259,6 +259,10 @@ fn report_norms(norms: &Norms, dim: u64, findings: &mut Findings) {
         findings.push(
             TRUNCATED
                 .at(0..norms.rows * dim)
+                .message(match is_wide_zero(norms.small) {
+                    Some(_) => TRUNCATED.title,
+                    None => "all rows are shrunk alike: the values may have been truncated",
+                })
                 .field(format!("{} rows", norms.rows))
                 .expected(format!("L2 norms of {range}"))
                 .found(format!("{:.4}..{:.4}", norms.low, norms.high))
