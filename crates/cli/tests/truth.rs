@@ -113,6 +113,24 @@ fn differences_beside_the_tensors_count() {
     assert!(json["compared"]["tensors"].as_u64().unwrap() > 1);
 }
 
+/// Complex numbers are shown with both parts, and have no statistics.
+#[test]
+fn complex_numbers_are_not_their_real_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let header = "{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }";
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(format!("{header:<117}\n").bytes());
+    file.extend([1f32, f32::NAN, 0.0, -4.0].iter().flat_map(|v| v.to_le_bytes()));
+    std::fs::write(at.join("c.npy"), file).unwrap();
+    let shown = ok(at, &["inspect", "c.npy", "--stats", "--values"]);
+    assert!(shown.contains("1+NaNi, 0-4i") && shown.contains("no statistics"), "{shown}");
+    let json: Json =
+        serde_json::from_str(&ok(at, &["inspect", "c.npy", "--values", "--json"])).unwrap();
+    assert_eq!(json["tensors"][0]["first"], serde_json::json!(["1+NaNi", "0-4i"]));
+    assert!(ok(at, &["verify", "c.npy"]).contains("1+NaNi at index 0"));
+}
+
 #[test]
 fn models_are_compared_by_their_vectors() {
     let folder = folder_with_model();

@@ -239,7 +239,7 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> Result<TensorSumma
     let count = tensor.count();
     let some = count.min(5);
     let values = |from: u64| -> Result<Option<Json>, Error> {
-        if !(detail.values && tensor.has_data()) {
+        if !(detail.values && tensor.has_data() && tensor.encoding.has_values()) {
             return Ok(None);
         }
         let shown = (from..from + some).map(|i| tensor.scalar(i));
@@ -253,7 +253,11 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> Result<TensorSumma
         shape: &tensor.shape,
         offset: tensor.view().map(|v| v.span().start),
         bytes: tensor.stored_len(),
-        stats: if detail.stats { Some(stats(tensor)?) } else { None },
+        stats: match (detail.stats, tensor.encoding.has_values()) {
+            (true, true) => Some(stats(tensor)?),
+            (true, false) => Some(None),
+            (false, _) => None,
+        },
         first: values(0)?,
         last: values(count - some)?,
     })
@@ -264,15 +268,14 @@ fn as_map<S: Serializer>(pairs: &&[(String, Value)], serializer: S) -> Result<S:
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
-/// A value as a JSON number; of a complex one the real part. JSON has no NaN and no infinity: they
-/// become texts.
+/// A value as a JSON number. JSON has no NaN, no infinity and no complex numbers: they become texts.
 fn number_json(value: Scalar) -> Json {
     match value {
         Scalar::Int(v) => v.into(),
         Scalar::UInt(v) => v.into(),
         Scalar::Float(v) if v.is_finite() => v.into(),
         Scalar::Float(v) => v.to_string().into(),
-        Scalar::Complex(re, _) => number_json(Scalar::Float(f64::from(re))),
+        complex @ Scalar::Complex(..) => complex.to_string().into(),
     }
 }
 

@@ -136,6 +136,10 @@ pub(super) fn quantized(tensor: &Tensor) -> Option<String> {
 
 fn tensor_detail(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
     let mut out = format!("\n{}\n", styled(BOLD, short(&safe(&tensor.name))));
+    if !tensor.encoding.has_values() && (detail.values || detail.stats) {
+        out.push_str("  the values are not known: these are codes without a scale\n");
+        return Ok(out);
+    }
     if detail.values && tensor.has_data() {
         let count = usize::try_from(tensor.count()).unwrap_or(usize::MAX);
         let shown = run(0, count, &|i| value_at(tensor, i as u64))?;

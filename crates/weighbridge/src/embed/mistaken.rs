@@ -38,7 +38,7 @@ pub(super) fn check(name: &str, head: &[u8], options: &TextOptions) -> Result<()
             let what = format!("its lines are JSON objects with the members {}", listed(&names));
             refused(what, Advice::set("field", "names the member with the text").and(as_lines))
         }
-        _ if extension == "json" && !options.lines => {
+        _ if extension == "json" || is_document(head) => {
             let advice =
                 Advice::from("write one object per line; `jq -c '.[]'` does that for an array");
             refused("this is a JSON document, not lines".to_owned(), advice.and(as_lines))
@@ -53,6 +53,21 @@ fn listed(names: &[String]) -> String {
         list.push(format!("and {} more", names.len() - LISTED));
     }
     list.join(", ")
+}
+
+/// One document of JSON rather than lines that each are a text or an object.
+fn is_document(head: &[u8]) -> bool {
+    let text = std::str::from_utf8(head).unwrap_or_default();
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if !text.starts_with(['[', '{']) {
+        return false;
+    }
+    match serde_json::from_str(text) {
+        Ok(Json::Array(items)) => items.iter().any(|item| item.is_object() || item.is_string()),
+        Ok(_) => text.contains('\n'),
+        // It goes on behind what was looked at.
+        Err(error) => error.is_eof() && error.line() > 1,
+    }
 }
 
 /// What a file is whose bytes are not text, if that can be said.
@@ -176,6 +191,21 @@ mod tests {
         assert!(said("-", b"id\ttext\n1\ta\n2\tb\n").is_some());
         let many: Vec<_> = (0..12).map(|i| format!("c{i}")).collect();
         assert!(said("x.csv", (many.join(",") + "\n").as_bytes()).unwrap().contains("and 4 more"));
+    }
+
+    #[test]
+    fn documents_of_json_are_known_whatever_their_name() {
+        for text in [
+            "[{\"text\":\"a\"},{\"text\":\"b\"}]",
+            "[\n  {\"text\": \"a\"},\n  {\"text\": \"b\"}\n]\n",
+            "{\n  \"texts\": [\n",
+            "[\"a\", \"b\"]\n",
+        ] {
+            assert!(said("x.txt", text.as_bytes()).unwrap().contains("JSON document"), "{text}");
+        }
+        for text in ["[1] is a footnote\n", "[1]\n", "[unclear]\nwords\n", "{ and } are braces\n"] {
+            assert_eq!(said("x.txt", text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

@@ -372,7 +372,8 @@ impl Payloads<'_> {
         }
         if !(scale.is_finite() && zero.is_none_or(f32::is_finite)) {
             let finding = SCALE.at(place).field(field()).expected("finite numbers");
-            self.findings.push(finding.found(format!("{scale}, {zero:?}")));
+            let zero = zero.map(|zero| format!(", {zero}")).unwrap_or_default();
+            self.findings.push(finding.found(format!("{scale}{zero}")));
         }
         let scaling = Scaling::per_tensor(scale, zero);
         Ok((Encoding::Scaled(Arc::new(Scaled { codes, scaling })), front))

@@ -207,7 +207,7 @@ fn check_names(
     }
     let some = bad.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     Err(Error::refused(
-        format!("{} names have characters that OINF does not allow: {some}", bad.len()),
+        format!("OINF does not allow the characters of these names ({}): {some}", bad.len()),
         Advice::from("names are made of A-Z a-z 0-9 . _ -")
             .and(Advice::set("rename", "gives another name")),
     ))

@@ -26,13 +26,11 @@ pub(super) fn plan(
             && tensor.encoding.is_quantized()
             && hub::can_name(&tensor.encoding);
         *codes = can_keep && (keep_codes || !tensor.is_recoverable()?);
-        if *codes && !keep_codes {
+        // That there is no scale was said by the reader.
+        if *codes && !keep_codes && tensor.encoding.has_values() {
             let subject = Subject::Tensor(tensor.name.clone());
-            let why = match tensor.encoding.has_values() {
-                true => "they could not be recovered from the values",
-                false => "it has no scale, and its values are not known",
-            };
-            let text = format!("{subject} keeps its codes: {why}");
+            let text =
+                format!("{subject} keeps its codes: they could not be recovered from the values");
             report.warnings.push(Note::new(NoteKind::Unusual, text).about(subject));
         }
     }

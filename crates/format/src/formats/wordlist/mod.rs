@@ -81,11 +81,10 @@ pub(super) fn rounding_note(rounded: Change, of: u64) -> Option<Note> {
 pub(super) fn repeated(rule: Rule, words: &Words, span: Span) -> Option<Finding> {
     let (row, dropped) = words.repeats?;
     let finding = rule.at(span).field(format!("row {row}"));
-    Some(
-        finding
-            .expected("every word once")
-            .found(format!("{dropped} rows with words that were there before, left out")),
-    )
+    Some(finding.expected("every word once").found(match dropped {
+        1 => "1 row with a word that was there before, left out".to_owned(),
+        n => format!("{n} rows with words that were there before, left out"),
+    }))
 }
 
 /// Reports the first NaN or infinity of the matrix. `place` says where a row stands in the file.
