@@ -210,7 +210,7 @@ fn what_can_not_be_done_is_said_before_the_work() {
     let model = ["embed", "--model", "model", "a truck"];
     for (options, code, expected) in [
         (&["--to", "npy"][..], 2, "--output names it"),
-        (&["-o", "out.what"], 2, "does not say the format"),
+        (&["-o", "out.what"], 2, "does not tell the format"),
         (&["-o", "out.npy", "--to", "what"], 2, "there is no format \"what\""),
         (&["-o", "no/out.npy"], 2, "the folder no does not exist"),
         (&["-o", "exists.npy"], 2, "--force replaces it"),

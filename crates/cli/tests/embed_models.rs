@@ -149,17 +149,17 @@ fn what_nobody_says_of_a_model_is_said() {
     std::fs::remove_file(at.join("model/modules.json")).unwrap();
     std::fs::remove_dir_all(at.join("model/1_Pooling")).unwrap();
     let (assumed, note) = vectors(&["a truck", "a lorry"]);
-    assert_eq!(note, "note: assumed: mean pooling, normalized; the model does not say\n");
+    assert_eq!(note, "note: assumed: mean pooling, normalized; model does not say it\n");
     assert_eq!(assumed.lines().next(), said_mean.lines().next());
     let (cls, note) = vectors(&["a truck", "--pooling", "cls"]);
-    assert_eq!(note, "note: assumed: normalized; the model does not say\n");
+    assert_eq!(note, "note: assumed: normalized; model does not say it\n");
     let (_, note) = vectors(&["a truck", "--pooling", "cls", "--no-normalize"]);
     assert_eq!(note, "");
 
     // By the name in config.json, and by the folder's.
     edit(at, "config.json", |c| c["_name_or_path"] = json!("BAAI/bge-small-en-v1.5"));
     let expected = "note: assumed: cls pooling (known of bge), normalized (known of bge); \
-                    the model does not say\n";
+                    model does not say it\n";
     assert_eq!(vectors(&["a truck"]), (cls.clone(), expected.to_owned()));
     let report = vectors(&["a truck", "-o", "v.npy", "--json"]).0;
     let report: Json = serde_json::from_str(&report).unwrap();

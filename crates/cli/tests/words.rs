@@ -302,7 +302,7 @@ fn metadata_is_shown_and_changed() {
         (&["metadata", "stream.weights", "--set", "a=b"], "stream layout"),
         (&["metadata", "draft.fifu", "--set", "a=b"], "early draft"),
         (&["metadata", "hf-model", "--set", "a=b"], "--out"),
-        (&["metadata", "words.fifu", "--set", "a=b", "--out", "x.weights"], "belongs to embd"),
+        (&["metadata", "words.fifu", "--set", "a=b", "--out", "x.weights"], "that of embd"),
         (&["metadata", "words.fifu", "--out", "x.fifu"], "nothing to change"),
     ] {
         let refused = run(at, arguments);

@@ -153,14 +153,13 @@ pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Erro
 /// of tokenizer that describes.
 ///
 /// # Errors
-/// [`Error::Refused`] if there are none; [`Error::Unsupported`] if the tokenizer.json has a vocabulary
-/// that can't be listed.
-pub fn vocabulary(container: &Container) -> Result<Cow<'_, Vocabulary>, Error> {
+/// [`Error::Unsupported`] if the tokenizer.json has a vocabulary that can't be listed.
+pub fn vocabulary(container: &Container) -> Result<Option<Cow<'_, Vocabulary>>, Error> {
     if let Some(vocabulary) = &container.vocabulary {
-        return Ok(Cow::Borrowed(vocabulary));
+        return Ok(Some(Cow::Borrowed(vocabulary)));
     }
     let Some(file) = container.attachments.iter().find(|a| a.name == TOKENIZER) else {
-        return Err(Error::refused("there is no vocabulary in it", ""));
+        return Ok(None);
     };
     let tokens = all_tokens(&file.data.load()?).map_err(|wrong| {
         let message = format!("{} has {}, not {}", wrong.field, wrong.found, wrong.expected);
@@ -168,16 +167,15 @@ pub fn vocabulary(container: &Container) -> Result<Cow<'_, Vocabulary>, Error> {
     })?;
     let mut vocabulary = Vocabulary::from_tokens(tokens.iter());
     vocabulary.find_special();
-    Ok(Cow::Owned(vocabulary))
+    Ok(Some(Cow::Owned(vocabulary)))
 }
 
 /// Everything that is to be said of a container.
 ///
 /// # Errors
-/// If values that are asked for can't be read; [`Error::Refused`] if there are no such tensors, or no
-/// vocabulary that was asked for.
+/// If values that are asked for can't be read; [`Error::Refused`] if there are no such tensors.
 pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summary<'a>, Error> {
-    let listed = if detail.vocabulary { Some(vocabulary(container)?) } else { None };
+    let listed = if detail.vocabulary { vocabulary(container)? } else { None };
     let vocabulary = listed.as_deref().or(container.vocabulary.as_ref()).map(|v| {
         let special: Map<_, _> =
             v.special.iter().map(|(n, id)| (n.clone(), (*id).into())).collect();

@@ -19,7 +19,10 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<Str
     for (key, value) in &container.metadata {
         out.push_str(&format!("{}: {}\n", safe(key), declared_value(value)?));
     }
-    let listed = if detail.vocabulary { Some(vocabulary(container)?) } else { None };
+    let listed = if detail.vocabulary { vocabulary(container)? } else { None };
+    if detail.vocabulary && listed.is_none() {
+        out.push_str("\nno vocabulary\n");
+    }
     if let Some(v) = listed.as_deref().or(container.vocabulary.as_ref()) {
         let special: Vec<_> = v.special.iter().map(|(n, id)| format!("{n} {id}")).collect();
         let special =

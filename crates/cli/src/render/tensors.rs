@@ -53,7 +53,10 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
             out.push_str(&tensor_detail(tensor, detail)?);
         }
     }
-    let listed = if detail.vocabulary { Some(vocabulary(container)?) } else { None };
+    let listed = if detail.vocabulary { vocabulary(container)? } else { None };
+    if detail.vocabulary && listed.is_none() {
+        out.push_str("\nno vocabulary\n");
+    }
     if let Some(v) = listed.as_deref().or(container.vocabulary.as_ref()) {
         out.push_str(&title(&format!("vocabulary ({} tokens)", grouped(v.len() as u64))));
         for (name, id) in &v.special {

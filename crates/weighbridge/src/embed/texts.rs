@@ -373,8 +373,8 @@ mod tests {
         for (line, expected) in [
             ("{\"text\": \"a\"", "line 2: not JSON: EOF while parsing an object at column 12"),
             ("nonsense", "line 2: not JSON: expected ident at column 2"),
-            ("[1]", "line 2: an array and not a JSON object"),
-            ("\"x\"", "line 2: a text and not a JSON object"),
+            ("[1]", "line 2: an array, not a JSON object"),
+            ("\"x\"", "line 2: a text, not a JSON object"),
             ("{\"text\": 5}", "line 2: the member \"text\" is a number and not a text"),
             (
                 "{\"body\": \"a\"}",

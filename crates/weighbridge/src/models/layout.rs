@@ -136,7 +136,7 @@ mod tests {
 
         let (first, second) = (folder.join("snapshots/aaa"), folder.join("snapshots/bbb"));
         put(first.join("config.json"), "{}");
-        assert_eq!(find(None), Snapshot::Lacking("it has no revision main".into()));
+        assert_eq!(find(None), Snapshot::Lacking("model.safetensors is missing".into()));
         put(folder.join("refs/main"), "aaa\n");
         assert_eq!(find(None), Snapshot::Lacking("model.safetensors is missing".into()));
         // Only one that was fetched by its commit is whole.

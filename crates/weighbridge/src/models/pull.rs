@@ -192,8 +192,8 @@ fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
     let looked = looked.join(", ");
     let what = format!("{} is not on this machine; looked at {looked}", name.shown());
     let effect = format!(
-        "fetches it from {}: configuration, tokenizer and weights; how many bytes these are, only \
-         the hub knows",
+        "fetches it from {}: configuration, tokenizer and weights; only the hub knows how large they \
+         are",
         address(name, &request.hub)
     );
     let meant = places.meant(name).map(|m| format!("or did you mean {m}?"));

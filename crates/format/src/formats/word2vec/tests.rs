@@ -63,7 +63,7 @@ fn repeated_words_are_left_out_and_counted() {
     let (_, findings) = check(&input, &Options::default(), false).unwrap();
     let [finding] = findings.list() else { panic!("{findings:?}") };
     assert_eq!((finding.rule, finding.field.as_str()), ("W2V-06", "row 2"));
-    assert!(finding.found.starts_with("1 rows"));
+    assert!(finding.found.starts_with("1 row "));
 }
 
 #[test]
