@@ -151,6 +151,7 @@ impl Plan {
     }
 
     /// Begins to look for damage, while the files are being written.
+    #[cfg(feature = "fs")]
     pub(crate) fn start_damage_check(&self) {
         if let Some(check) = &self.damage {
             check.start();
