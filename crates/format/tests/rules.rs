@@ -207,6 +207,7 @@ fn rows() -> Vec<Made> {
         made("I8-14", f.with_main(one_off)),
         made("I8-15", floats.with_main(nan)),
         made("I8-16", floats.with_main(zero)),
+        made("I8-17", change("checksum", json!("00000000"))),
     ]
 }
 

@@ -252,13 +252,13 @@ fn say_kept(journal: &Path, rows: u64) {
     if rows > 0 {
         let file = safe(&journal.display().to_string());
         let note = format!("{} finished rows are kept in {file}; --resume goes on", grouped(rows));
-        anstream::eprintln!("{}: {note}", styled(YELLOW, "note"));
+        crate::render::say!("{}: {note}", styled(YELLOW, "note"));
     }
 }
 
 fn say_skipped(texts: &Texts) {
     for skipped in &texts.first_skipped {
-        anstream::eprintln!(
+        crate::render::say!(
             "{}: line {}: {}",
             styled(YELLOW, "skipped"),
             skipped.line,
@@ -268,9 +268,9 @@ fn say_skipped(texts: &Texts) {
     let listed = texts.first_skipped.len() as u64;
     match texts.skipped {
         0 => {}
-        1 => anstream::eprintln!("{}: 1 line", styled(YELLOW, "skipped")),
-        n if n == listed => anstream::eprintln!("{}: {n} lines", styled(YELLOW, "skipped")),
-        n => anstream::eprintln!("{}: {} lines in all", styled(YELLOW, "skipped"), grouped(n)),
+        1 => crate::render::say!("{}: 1 line", styled(YELLOW, "skipped")),
+        n if n == listed => crate::render::say!("{}: {n} lines", styled(YELLOW, "skipped")),
+        n => crate::render::say!("{}: {} lines in all", styled(YELLOW, "skipped"), grouped(n)),
     }
 }
 

@@ -105,7 +105,7 @@ impl Files {
 
 /// Says something on standard error that is no failure.
 fn say_note(note: &str) {
-    anstream::eprintln!("{}: {}", styled(YELLOW, "note"), safe(note));
+    crate::render::say!("{}: {}", styled(YELLOW, "note"), safe(note));
 }
 
 /// Says of texts that are names of files that their names were taken, and what would read them.

@@ -48,7 +48,7 @@ pub(super) fn ask(
     };
     if given.is_empty() {
         if io::stdin().is_terminal() {
-            anstream::eprintln!("{what}; Ctrl-D ends");
+            crate::render::say!("{what}; Ctrl-D ends");
         }
         let lines = read_lines();
         while let Some((batch, failed)) = waiting(&lines, together) {
@@ -72,7 +72,7 @@ pub(super) fn ask(
 /// Says, once, which rows can be no answer.
 pub(super) fn tell_not_finite(embeddings: &Embeddings) {
     if let Some(note) = embeddings.not_finite_note() {
-        anstream::eprintln!("{}", styled(DIM, safe(&note.to_string())));
+        crate::render::say!("{}", styled(DIM, safe(&note.to_string())));
     }
 }
 
@@ -86,7 +86,7 @@ fn show(answers: &[Answer]) -> Result<bool, Error> {
                 Said::Nothing => {}
                 Said::Note(note) => {
                     out.flush()?;
-                    anstream::eprintln!("{note}");
+                    crate::render::say!("{note}");
                 }
                 Said::NotFound(error) => {
                     out.flush()?;

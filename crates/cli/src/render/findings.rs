@@ -1,8 +1,7 @@
 //! Errors and findings.
 
-use super::{BOLD, DIM, GREEN, RED, YELLOW, safe, styled};
+use super::{BOLD, DIM, GREEN, RED, YELLOW, safe, say, styled};
 use crate::hints;
-use anstream::eprintln;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use weighbridge::{Error, Finding, Severity, Verdict};
@@ -37,12 +36,12 @@ pub(crate) fn usage(usage: &clap::Error, arguments: &[OsString]) -> ExitCode {
 pub(crate) fn error(error: &Error) {
     let line = |key: &str, text: &str| {
         if !text.is_empty() {
-            eprintln!("  {} {}", styled(DIM, format!("{key:<9}")), safe(text));
+            say!("  {} {}", styled(DIM, format!("{key:<9}")), safe(text));
         }
     };
     match error {
         Error::Malformed { file, finding: f } => {
-            eprintln!("{}: {}", styled(RED, format!("error[{}]", f.rule)), safe(&f.message));
+            say!("{}: {}", styled(RED, format!("error[{}]", f.rule)), safe(&f.message));
             let place = match f.has_place() {
                 true => format!("{file}, bytes {:#x}..{:#x}", f.start, f.end),
                 false => file.clone(),
@@ -52,7 +51,7 @@ pub(crate) fn error(error: &Error) {
             line("found", &f.found);
         }
         Error::Loss(losses) => {
-            eprintln!("{}: something would be lost", styled(RED, "error"));
+            say!("{}: something would be lost", styled(RED, "error"));
             for loss in losses.iter().take(20) {
                 line("lost", &loss.to_string());
             }
@@ -60,7 +59,7 @@ pub(crate) fn error(error: &Error) {
                 line("lost", &format!("and {} more", losses.len() - 20));
             }
         }
-        other => eprintln!("{}: {}", styled(RED, "error"), safe(&other.message())),
+        other => say!("{}: {}", styled(RED, "error"), safe(&other.message())),
     }
     line("hint", &hints::hint(&error.advice()));
 }

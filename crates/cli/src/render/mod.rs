@@ -20,6 +20,15 @@ pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
 
+/// A line on standard error. That it can't be written (`2>/dev/full`) is no reason to fail.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(anstream::stderr().lock(), $($text)*);
+    }};
+}
+pub(crate) use say;
+
 /// Text in a style, where standard output is a terminal that wants it.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     static COLOURED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();

@@ -32,6 +32,11 @@ pub enum Piece {
         /// The byte behind the last.
         end: u64,
     },
+    /// CRC32 of another file of the plan, which was written before, as eight hexadecimal digits.
+    Crc32OfFile {
+        /// Its number.
+        file: usize,
+    },
 }
 
 impl Piece {
@@ -43,6 +48,7 @@ impl Piece {
             Piece::View(v) => v.len(),
             Piece::Stream { bytes, .. } => *bytes,
             Piece::Crc32 { .. } => 4,
+            Piece::Crc32OfFile { .. } => 8,
         }
     }
 

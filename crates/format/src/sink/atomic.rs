@@ -2,13 +2,15 @@
 //!
 //! A failure at any step leaves the old files as they were and no litter. Several files that belong
 //! together are all written and synced before the first is renamed, and renames are undone when a
-//! later one fails.
+//! later one fails. One process renames at a time, and signals wait until it has renamed all. What
+//! was killed is swept by the next who writes to the same place.
 
+use super::beside::{Turn, create_like, folder_of, temporary_beside};
 use super::blocks::WholeBlocks;
-use super::execute::execute;
+use super::execute::{Checksums, execute};
 use super::folder::write_folder;
 use crate::plan::{FilePlan, Piece, Plan};
-use crate::source::Unfinished;
+use crate::source::{Deferred, Unfinished};
 use crate::{Error, Progress, Stage};
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 /// The file system operations that writing needs; tests put one in between that fails.
 pub trait FileSystem {
-    /// Creates a new file; it is an error if it exists.
+    /// Creates a new file, as readable as `like` if that is one; it is an error if it exists.
     ///
     /// # Errors
     /// As the system reports them.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>>;
+    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn OutFile>>;
     /// Opens an existing file to write over its beginning.
     ///
     /// # Errors
@@ -58,7 +60,7 @@ pub trait FileSystem {
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 }
 
-/// A file that is being written.
+/// A file that is being written; it stays open until it has its place.
 pub trait OutFile: Write {
     /// Makes sure that its bytes are on the disk.
     ///
@@ -72,8 +74,12 @@ pub trait OutFile: Write {
 pub struct RealFiles;
 
 impl FileSystem for RealFiles {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
-        Ok(Box::new(File::options().write(true).create_new(true).open(path)?))
+    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn OutFile>> {
+        let file = create_like(path, Some(like))?;
+        // As long as it is open, it is the file of one who lives. Where there are no locks, what is
+        // left of the dead stays.
+        let _ = file.try_lock();
+        Ok(Box::new(file))
     }
 
     fn modify(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
@@ -125,33 +131,21 @@ pub fn write(
 ) -> Result<(), Error> {
     progress.begin(Stage::Writing, plan.size())?;
     plan.start_damage_check();
-    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(target);
     if plan.is_folder {
         return write_folder(plan, target, folder, files, progress);
     }
+    let place = |file: &FilePlan| match &file.beside {
+        Some(name) => folder.join(name),
+        None => target.to_owned(),
+    };
     let mut staged = Staged { files, list: Vec::new() };
-    for file in &plan.files {
-        let path = file.beside.as_ref().map_or_else(|| target.to_owned(), |name| folder.join(name));
-        let (temp, unfinished, out) = match &file.adopted {
-            // Whoever made it keeps it when something fails.
-            Some(made) => (made.clone(), None, None),
-            None => {
-                let temp = temporary_beside(&path, "part");
-                // Nobody knows the file by this name.
-                let out = files.create(&temp).map_err(|e| Error::io(&path, e))?;
-                let unfinished = Unfinished::register(&temp);
-                (temp, Some(unfinished), Some(out))
-            }
-        };
-        staged.list.push(StagedFile { temp, path, backup: None, renamed: false, unfinished });
-        let stage = &staged.list[staged.list.len() - 1];
-        match out {
-            Some(mut out) => fill(&mut *out, file, &stage.path, progress)?,
-            None => complete(files, file, &stage.temp, progress)?,
-        }
-        if let Ok(old) = std::fs::metadata(&stage.path) {
-            // The new file is as readable as the old one was. Not worth failing for.
-            let _ = std::fs::set_permissions(&stage.temp, old.permissions());
+    staged.create(plan.files.iter().map(|file| (file, place(file))).collect())?;
+    let mut checksums = Checksums::of(plan);
+    for (file, stage) in plan.files.iter().zip(&mut staged.list) {
+        match &mut stage.out {
+            Some(out) => fill(&mut **out, file, &stage.path, &mut checksums, progress)?,
+            None => complete(files, file, stage, &mut checksums, progress)?,
         }
     }
     plan.check_damage()?;
@@ -163,10 +157,11 @@ pub(super) fn fill(
     out: &mut dyn OutFile,
     file: &FilePlan,
     path: &Path,
+    checksums: &mut Checksums,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     let mut blocks = WholeBlocks::new(&mut *out);
-    execute(file, path, &mut blocks, progress)?;
+    execute(file, path, &mut blocks, checksums, progress)?;
     blocks.flush().map_err(|e| Error::io(path, e))?;
     out.sync().map_err(|e| Error::io(path, e))
 }
@@ -175,9 +170,11 @@ pub(super) fn fill(
 fn complete(
     files: &dyn FileSystem,
     file: &FilePlan,
-    made: &Path,
+    stage: &StagedFile,
+    checksums: &mut Checksums,
     progress: &mut Progress,
 ) -> Result<(), Error> {
+    let made = &*stage.temp;
     let io = |e| Error::io(made, e);
     let size = std::fs::metadata(made).map_err(io)?.len();
     if size != file.size {
@@ -189,6 +186,11 @@ fn complete(
         out.write_all(front).map_err(io)?;
     }
     out.sync().map_err(io)?;
+    checksums.add_file(made)?;
+    if let Ok(old) = std::fs::metadata(&stage.path) {
+        // As readable as the old one was. Not worth failing for.
+        let _ = std::fs::set_permissions(made, old.permissions());
+    }
     progress.advance(size)
 }
 
@@ -196,9 +198,11 @@ struct StagedFile {
     temp: PathBuf,
     path: PathBuf,
     /// A second name of the old file, kept until everything has succeeded.
-    backup: Option<(PathBuf, Unfinished)>,
+    backup: Option<PathBuf>,
     renamed: bool,
-    /// Held until the end, of files that are removed when something fails.
+    /// Open until the end, and none for a file that somebody else made, who keeps it when something
+    /// fails.
+    out: Option<Box<dyn OutFile>>,
     unfinished: Option<Unfinished>,
 }
 
@@ -209,25 +213,66 @@ struct Staged<'a> {
 }
 
 impl Staged<'_> {
+    /// Makes the temporary files, after those of the dead are gone.
+    fn create(&mut self, planned: Vec<(&FilePlan, PathBuf)>) -> Result<(), Error> {
+        let places: Vec<_> = planned.iter().map(|(_, path)| &**path).collect();
+        let turn = Turn::wait(&places);
+        turn.sweep_unfinished(&places);
+        for (file, path) in &planned {
+            let (temp, out, unfinished) = match &file.adopted {
+                Some(made) => (made.clone(), None, None),
+                None => {
+                    let temp = temporary_beside(path, "part");
+                    // Nobody knows the file by this name.
+                    let out = self.files.create(&temp, path).map_err(|e| Error::io(path, e))?;
+                    let unfinished = Unfinished::register(&temp);
+                    (temp, Some(out), Some(unfinished))
+                }
+            };
+            let path = path.clone();
+            self.list.push(StagedFile {
+                temp,
+                path,
+                backup: None,
+                renamed: false,
+                out,
+                unfinished,
+            });
+        }
+        Ok(())
+    }
+
+    /// The one step in which old files become new ones.
     fn commit(mut self, folder: &Path) -> Result<(), Error> {
+        let places: Vec<_> = self.list.iter().map(|stage| stage.path.clone()).collect();
+        let places: Vec<_> = places.iter().map(|path| &**path).collect();
+        let turn = Turn::wait(&places);
+        let signals = Deferred::begin();
         let done = self
             .rename_all()
             .and_then(|()| self.files.sync_folder(folder).map_err(|e| Error::io(folder, e)));
-        if done.is_err() {
-            self.undo();
+        match &done {
+            Ok(()) => turn.sweep_backups(&places),
+            Err(_) => self.undo(),
         }
+        // In this order: the process may end with the last of them.
+        drop(self);
+        drop(turn);
+        drop(signals);
         done
     }
 
     fn rename_all(&mut self) -> Result<(), Error> {
-        for stage in &mut self.list {
+        // What somebody else made goes last: if the process is killed in between, he still has it.
+        let is_ours = |stage: &&mut StagedFile| stage.out.is_some();
+        let (ours, others): (Vec<_>, Vec<_>) = self.list.iter_mut().partition(is_ours);
+        for stage in ours.into_iter().chain(others) {
             // The old file stays in its place until the rename replaces it in one step. A file
             // system without hard links has no way back from a failed sync, which is no reason not
-            // to write.
+            // to write. A signal leaves the backup alone, and so does a kill.
             let backup = temporary_beside(&stage.path, "old");
             if self.files.link(&stage.path, &backup).is_ok() {
-                let unfinished = Unfinished::register(&backup);
-                stage.backup = Some((backup, unfinished));
+                stage.backup = Some(backup);
             }
             let renamed = self.files.rename(&stage.temp, &stage.path);
             renamed.map_err(|e| Error::io(&stage.path, e))?;
@@ -239,31 +284,28 @@ impl Staged<'_> {
     /// Puts the old files back. Errors here have no better place than the one already returned.
     fn undo(&mut self) {
         for stage in self.list.iter_mut().filter(|s| s.renamed) {
-            let _ = match stage.backup.take() {
-                Some((backup, _)) => self.files.rename(&backup, &stage.path),
-                None => self.files.remove(&stage.path),
+            let away = match stage.out {
+                Some(_) => Ok(()),
+                None => self.files.rename(&stage.path, &stage.temp),
             };
+            let _ = away.and_then(|()| match stage.backup.take() {
+                Some(backup) => self.files.rename(&backup, &stage.path),
+                None if stage.out.is_some() => self.files.remove(&stage.path),
+                None => Ok(()),
+            });
         }
     }
 }
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        for stage in &self.list {
+        for stage in &mut self.list {
             if !stage.renamed && stage.unfinished.is_some() {
                 let _ = self.files.remove(&stage.temp);
             }
-            if let Some((backup, _)) = &stage.backup {
+            if let Some(backup) = &stage.backup {
                 let _ = self.files.remove(backup);
             }
         }
     }
-}
-
-/// A name in the same folder that nothing else uses.
-pub(super) fn temporary_beside(path: &Path, kind: &str) -> PathBuf {
-    static COUNTER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let number = COUNTER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}-{number}.{kind}", std::process::id()))
 }

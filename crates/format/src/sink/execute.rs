@@ -1,4 +1,4 @@
-//! Streaming one planned file, with its checksums computed on the way.
+//! Streaming planned files, with their checksums computed on the way.
 
 use crate::plan::{FilePlan, Piece, Plan};
 use crate::{Error, Progress, Stage};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 /// Checksums of the pieces written so far; overlapping ranges are combined, not computed twice.
 #[derive(Default)]
-struct Checksums {
+struct PieceSums {
     /// End offset and checksum of each piece.
     pieces: Vec<(u64, crc32fast::Hasher)>,
 }
 
-impl Checksums {
+impl PieceSums {
     fn over(&self, start: u64, end: u64) -> u32 {
         let mut total = crc32fast::Hasher::new();
         let mut from = 0;
@@ -26,6 +26,40 @@ impl Checksums {
     }
 }
 
+/// Checksums of the files of a plan that are written so far, where later ones tell them.
+#[derive(Default)]
+pub(super) struct Checksums {
+    wanted: bool,
+    files: Vec<u32>,
+}
+
+impl Checksums {
+    pub(super) fn of(plan: &Plan) -> Checksums {
+        let mut pieces = plan.files.iter().flat_map(|file| &file.pieces);
+        let wanted = pieces.any(|piece| matches!(piece, Piece::Crc32OfFile { .. }));
+        Checksums { wanted, files: Vec::new() }
+    }
+
+    /// The next file is there already, and is read once more if need be.
+    #[cfg(feature = "fs")]
+    pub(super) fn add_file(&mut self, path: &Path) -> Result<(), Error> {
+        let mut crc = crc32fast::Hasher::new();
+        if self.wanted {
+            let io = |e| Error::io(path, e);
+            let mut file = std::fs::File::open(path).map_err(io)?;
+            let mut buffer = vec![0; 1 << 20];
+            loop {
+                match std::io::Read::read(&mut file, &mut buffer).map_err(io)? {
+                    0 => break,
+                    n => crc.update(&buffer[..n]),
+                }
+            }
+        }
+        self.files.push(crc.finalize());
+        Ok(())
+    }
+}
+
 /// Writes a file by itself.
 pub(super) fn stream(
     plan: &FilePlan,
@@ -34,7 +68,7 @@ pub(super) fn stream(
     progress: &mut Progress,
 ) -> Result<(), Error> {
     progress.begin(Stage::Writing, plan.size)?;
-    execute(plan, path, out, progress)?;
+    execute(plan, path, out, &mut Checksums::default(), progress)?;
     out.flush().map_err(|e| Error::io(path, e))
 }
 
@@ -43,11 +77,12 @@ pub(super) fn execute(
     plan: &FilePlan,
     path: &Path,
     out: &mut dyn Write,
+    files: &mut Checksums,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     const ZEROS: [u8; 4096] = [0; 4096];
-    let checked = plan.pieces.iter().any(|p| matches!(p, Piece::Crc32 { .. }));
-    let mut checksums = Checksums::default();
+    let checked = files.wanted || plan.pieces.iter().any(|p| matches!(p, Piece::Crc32 { .. }));
+    let mut checksums = PieceSums::default();
     let mut at = 0;
     for piece in &plan.pieces {
         let mut crc = crc32fast::Hasher::new();
@@ -81,6 +116,11 @@ pub(super) fn execute(
             }
             Piece::Stream { from, .. } => from.produce(&mut put)?,
             Piece::Crc32 { start, end } => put(&checksums.over(*start, *end).to_le_bytes())?,
+            Piece::Crc32OfFile { file } => {
+                // A file that comes later has no checksum yet, and then too few bytes are made.
+                let crc = files.files.get(*file).map(|crc| format!("{crc:08x}"));
+                put(crc.unwrap_or_default().as_bytes())?;
+            }
         }
         at += written;
         if written != piece.len() {
@@ -89,6 +129,7 @@ pub(super) fn execute(
         }
         checksums.pieces.push((at, crc));
     }
+    files.files.push(checksums.over(0, at));
     Ok(())
 }
 
@@ -171,9 +212,11 @@ pub type MemoryFile = (Option<String>, Vec<u8>);
 /// Failures of reading.
 pub fn to_memory(plan: &Plan) -> Result<Vec<MemoryFile>, Error> {
     let mut files = Vec::new();
+    let mut checksums = Checksums::of(plan);
     for file in &plan.files {
         let mut bytes = Vec::new();
-        execute(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
+        let path = Path::new("memory");
+        execute(file, path, &mut bytes, &mut checksums, &mut Progress::none())?;
         files.push((file.beside.clone(), bytes));
     }
     Ok(files)
@@ -197,6 +240,21 @@ mod tests {
         let body = &bytes[..10_010];
         assert_eq!(bytes[10_010..10_014], crc32fast::hash(&body[6..]).to_le_bytes());
         assert_eq!(bytes[10_014..10_018], crc32fast::hash(body).to_le_bytes());
+    }
+
+    #[test]
+    fn a_file_can_tell_the_checksum_of_another() {
+        let mut rows = FilePlan::default();
+        rows.push(Piece::Bytes(b"rows".to_vec()));
+        rows.push(Piece::Zeros(5000));
+        let mut about = FilePlan::named("about");
+        about.push(Piece::Crc32OfFile { file: 0 });
+        let files = vec![rows.clone(), about.clone()];
+        let made = to_memory(&Plan::several(files, Default::default())).unwrap();
+        assert_eq!(made[1].1, format!("{:08x}", crc32fast::hash(&made[0].1)).into_bytes());
+        // It must have been written before.
+        let files = vec![about, rows];
+        assert!(to_memory(&Plan::several(files, Default::default())).is_err());
     }
 
     /// Counts up; long enough to be made on another thread.
@@ -240,7 +298,8 @@ mod tests {
         let from = std::sync::Arc::new(Counting(WORTH_A_THREAD));
         file.push(Piece::Stream { bytes: WORTH_A_THREAD, from });
         let out = &mut Full(3 << 20);
-        let error = execute(&file, Path::new("x"), out, &mut Progress::none()).unwrap_err();
+        let (path, sums) = (Path::new("x"), &mut Checksums::default());
+        let error = execute(&file, path, out, sums, &mut Progress::none()).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
     }
 

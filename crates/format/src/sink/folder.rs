@@ -1,10 +1,13 @@
 //! Writing a folder of files: all of it under another name first, then one rename.
 
-use super::atomic::{FileSystem, fill, temporary_beside};
+use super::atomic::{FileSystem, fill};
+use super::beside::{Turn, temporary_beside};
+use super::execute::Checksums;
 use crate::plan::Plan;
-use crate::source::{Unfinished, is_plain_name};
+use crate::source::{Deferred, Unfinished, is_plain_name};
 use crate::{Error, Progress};
 use std::collections::HashSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +20,14 @@ pub(super) fn write_folder(
 ) -> Result<(), Error> {
     let root = temporary_beside(target, "part");
     let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };
+    let turn = Turn::wait(&[target]);
+    turn.sweep_unfinished(&[target]);
     staged.folder(&root, target)?;
+    // As long as it is locked, it is the folder of one who lives. Not every system opens folders.
+    let living = File::open(&root).ok();
+    let _ = living.as_ref().map(File::try_lock);
+    drop(turn);
+    let mut checksums = Checksums::of(plan);
     for file in &plan.files {
         let name = file.beside.as_deref().filter(|name| is_plain_name(name)).ok_or_else(|| {
             let why = "a file without a name of its own in the folder";
@@ -26,15 +36,17 @@ pub(super) fn write_folder(
         staged.parents(&root, target, name)?;
         // Errors name what everybody knows the file by.
         let (path, known) = (root.join(name), target.join(name));
-        let mut out = files.create(&path).map_err(|e| Error::io(&known, e))?;
+        let mut out = files.create(&path, &known).map_err(|e| Error::io(&known, e))?;
         staged.made.push((path.clone(), false, Unfinished::register(&path)));
-        fill(&mut *out, file, &known, progress)?;
+        fill(&mut *out, file, &known, &mut checksums, progress)?;
     }
     for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
         files.sync_folder(path).map_err(|e| Error::io(target, e))?;
     }
     plan.check_damage()?;
     let was_there = target.is_dir();
+    let turn = Turn::wait(&[target]);
+    let signals = Deferred::begin();
     files.rename(&root, target).map_err(|e| Error::io(target, e))?;
     if let Err(e) = files.sync_folder(parent) {
         // Back under the temporary name, to be removed. Errors here have no better place than this
@@ -44,6 +56,10 @@ pub(super) fn write_folder(
         return Err(Error::io(parent, e));
     }
     staged.finished = true;
+    // In this order: the process may end with the last of them.
+    drop(staged);
+    drop(turn);
+    drop(signals);
     Ok(())
 }
 

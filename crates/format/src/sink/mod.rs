@@ -3,6 +3,8 @@
 #[cfg(feature = "fs")]
 mod atomic;
 #[cfg(feature = "fs")]
+mod beside;
+#[cfg(feature = "fs")]
 mod blocks;
 mod execute;
 #[cfg(feature = "fs")]
@@ -12,6 +14,8 @@ mod output;
 
 #[cfg(feature = "fs")]
 pub use atomic::{FileSystem, OutFile, RealFiles, write};
+#[cfg(feature = "fs")]
+pub use beside::open_own;
 pub use execute::{MemoryFile, to_memory};
 #[cfg(feature = "fs")]
 pub use output::Output;

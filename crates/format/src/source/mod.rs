@@ -26,6 +26,8 @@ pub use folder::{Folder, MemoryFolder};
 pub use input::Input;
 pub use name::is_plain_name;
 #[cfg(feature = "fs")]
+pub use signal::Deferred;
+#[cfg(feature = "fs")]
 pub(crate) use signal::Unfinished;
 #[cfg(feature = "signals")]
 pub use signal::exit_cleanly_on_signals;

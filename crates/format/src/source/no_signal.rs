@@ -11,3 +11,14 @@ impl Unfinished {
         Unfinished
     }
 }
+
+/// Nothing is held back.
+#[derive(Debug)]
+pub struct Deferred(());
+
+impl Deferred {
+    /// Signals do what they do.
+    pub fn begin() -> Deferred {
+        Deferred(())
+    }
+}

@@ -43,9 +43,9 @@ fn step(left: &Cell<u64>, failed: &Cell<bool>) -> io::Result<()> {
 }
 
 impl FileSystem for FailingFiles {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn OutFile>> {
+    fn create(&self, path: &Path, like: &Path) -> io::Result<Box<dyn OutFile>> {
         self.step()?;
-        let file = RealFiles.create(path)?;
+        let file = RealFiles.create(path, like)?;
         Ok(Box::new(FailingFile { file, left: self.left.clone(), failed: self.failed.clone() }))
     }
 

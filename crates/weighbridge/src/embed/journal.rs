@@ -12,11 +12,12 @@ use super::texts::TextRow;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weighbridge_format::model::Records;
 use weighbridge_format::plan::{RowFigures, RowLayout};
+use weighbridge_format::sink::open_own;
 use weighbridge_format::source::{Access, Source};
 use weighbridge_format::{Advice, Error, View};
 
@@ -109,7 +110,9 @@ impl Journal {
 
     /// The name of the layout that the rows of a journal have, if there is one.
     pub(super) fn layout_of(output: &Path) -> Option<String> {
-        let text = std::fs::read(Paths::beside(output).facts).ok()?;
+        let facts = Paths::beside(output).facts;
+        let text =
+            facts.symlink_metadata().ok()?.is_file().then(|| std::fs::read(facts).ok())??;
         let facts: Facts = serde_json::from_slice(&text).ok()?;
         facts.get(Journal::LAYOUT)?.as_str().map(str::to_owned)
     }
@@ -123,7 +126,8 @@ impl Journal {
         existing: OnExisting,
     ) -> Result<Journal, Error> {
         let paths = Paths::beside(output);
-        let exists = paths.facts.exists();
+        // Whatever it is: only a file of ours is taken for a journal below.
+        let exists = paths.facts.symlink_metadata().is_ok();
         if exists && existing == OnExisting::Refuse {
             let what = "is of a run that was not finished";
             let advice = Advice::set("resume", "goes on with it").and(start_over());
@@ -141,16 +145,20 @@ impl Journal {
                 "this run would write it: move it away, or name another output",
             ));
         }
+        let open = |path: &Path| {
+            // What could not be made is the output, as far as anybody knows.
+            open_own(path, Some(output)).map_err(|e| match e.kind() {
+                ErrorKind::InvalidInput => refused_link(path),
+                _ => Error::io(if path.exists() { path } else { output }, e),
+            })
+        };
         let resume = exists && existing == OnExisting::Resume;
+        if exists {
+            open(&paths.facts)?;
+        }
         if resume {
             compare_facts(&paths, facts)?;
         }
-        let open = |path: &Path| {
-            let file =
-                File::options().read(true).write(true).create(true).truncate(false).open(path);
-            // What could not be made is the output, as far as anybody knows.
-            file.map_err(|e| Error::io(if path.exists() { path } else { output }, e))
-        };
         let rows = open(&paths.rows)?;
         // Let go of by the system when the process ends, however it does.
         if rows.try_lock().is_err() {
@@ -187,7 +195,9 @@ impl Journal {
     fn begin(&mut self, facts: &Facts) -> Result<(), Error> {
         self.cut()?;
         let text = serde_json::to_string_pretty(facts).unwrap_or_default() + "\n";
-        std::fs::write(&self.paths.facts, text).map_err(|e| Error::io(&self.paths.facts, e))
+        let io = |e| Error::io(&self.paths.facts, e);
+        let mut file = open_own(&self.paths.facts, None).map_err(io)?;
+        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(io)
     }
 
     /// The windows whose rows are all there, the first one last.
@@ -366,6 +376,12 @@ fn mapped(path: &Path, range: std::ops::Range<u64>) -> Result<View, Error> {
     let source = Source::open(path, Access::Mapped).map_err(|e| Error::io(path, e))?;
     let view = source.view(range);
     view.ok_or_else(|| Error::io(path, std::io::ErrorKind::UnexpectedEof.into()))
+}
+
+/// What stands where a file of the journal belongs, and is none.
+fn refused_link(path: &Path) -> Error {
+    let what = "is a link, or no file at all, where the rows of an unfinished run are kept";
+    Error::refused_file(path, what, "move it away, or name another output")
 }
 
 fn other_input(what: String) -> Error {

@@ -4,8 +4,36 @@
 //! system that could want this, and knows its proxies and certificates.
 
 use crate::Error;
+use std::ffi::OsStr;
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// Where a program is on the search path. An entry that is not absolute, or empty, would mean the
+/// folder in which the user happens to be, and whatever lies there under the name.
+pub(super) fn program(name: &str) -> Result<PathBuf, Error> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    on_path(name, &path).ok_or_else(|| not_started(name, io::ErrorKind::NotFound.into()))
+}
+
+fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(&file)).find(|path| is_program(path))
+}
+
+fn is_program(path: &std::path::Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        path.is_file()
+    }
+}
 
 /// A program that is ended when nobody waits for it any more.
 struct Running(Child);
@@ -50,6 +78,8 @@ pub(super) struct Ask<'a> {
     pub from: u64,
     /// Only the headers, as text.
     pub headers: bool,
+    /// After this time it is given up, however much has come.
+    pub limit: Duration,
 }
 
 /// Passes what a server answers to `out`, after all redirects.
@@ -59,12 +89,13 @@ pub(super) fn curl(
 ) -> Result<(), Failure> {
     // Plain HTTP is for mirrors in one's own network; what began with TLS stays with it.
     let protocols = if ask.url.starts_with("https:") { "=https" } else { "=http,https" };
-    let mut command = Command::new("curl");
+    let mut command = Command::new(program("curl").map_err(Failure::Ours)?);
     // A `.curlrc` could add headers to the output or send it elsewhere.
     command.args(["--disable", "--config", "-", "--silent", "--show-error", "--fail"]);
     command.args(["--globoff", "--location", "--max-redirs", "10"]);
     command.args(["--proto", protocols, "--proto-redir", protocols]);
     command.args(["--connect-timeout", "20", "--speed-limit", "1", "--speed-time", "60"]);
+    command.args(["--max-time", &format!("{:.3}", ask.limit.as_secs_f64().max(0.001))]);
     command.args(["--user-agent", concat!("weighbridge/", env!("CARGO_PKG_VERSION"))]);
     command.args(["--write-out", "%{stderr}\nstatus %{http_code}\n"]);
     if ask.headers {
@@ -146,6 +177,22 @@ pub(super) fn not_started(program: &str, error: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn programs_are_those_of_the_search_path() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("weigh");
+        std::fs::write(&path, "").unwrap();
+        let search = format!(":.:relative:/nowhere:{}", folder.path().display());
+        assert_eq!(on_path("weigh", search.as_ref()), None);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(on_path("weigh", search.as_ref()), Some(path));
+        // The folder of these tests has one, and `.` and nothing lead to it.
+        assert!(std::path::Path::new("src").is_dir());
+        assert_eq!(on_path("Cargo.toml", ":.".as_ref()), None);
+    }
 
     #[test]
     fn exit_codes_have_meanings() {

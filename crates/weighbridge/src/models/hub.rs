@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The list of files of a model with thousands of them.
 const LONGEST_LIST: usize = 32 << 20;
@@ -31,6 +31,28 @@ pub struct Hub {
     pub token: Option<String>,
     /// `HF_HUB_OFFLINE`: no network, even when it is asked for.
     pub offline: bool,
+    /// How long an answer may take in all.
+    pub patience: Patience,
+}
+
+/// How long an answer may take: a server that sends a byte now and then would never end otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Patience {
+    /// Whatever the answer's length is.
+    pub at_least: Duration,
+    /// Besides that, as long as it takes at this speed.
+    pub bytes_per_second: u64,
+}
+
+impl Patience {
+    /// Two minutes, and 10 kB in each second.
+    pub const USUAL: Patience =
+        Patience { at_least: Duration::from_secs(120), bytes_per_second: 10_000 };
+
+    fn for_bytes(&self, bytes: u64) -> Duration {
+        self.at_least + Duration::from_secs(bytes / self.bytes_per_second.max(1))
+    }
 }
 
 /// The token stays out of logs.
@@ -40,6 +62,7 @@ impl std::fmt::Debug for Hub {
             .field("endpoint", &self.endpoint)
             .field("has_token", &self.token.is_some())
             .field("offline", &self.offline)
+            .field("patience", &self.patience)
             .finish()
     }
 }
@@ -47,7 +70,8 @@ impl std::fmt::Debug for Hub {
 impl Hub {
     /// A server at this address.
     pub fn new(endpoint: impl Into<String>) -> Hub {
-        Hub { endpoint: endpoint.into(), token: None, offline: false }
+        let (endpoint, patience) = (endpoint.into(), Patience::USUAL);
+        Hub { endpoint, token: None, offline: false, patience }
     }
 
     /// What the environment says.
@@ -59,6 +83,7 @@ impl Hub {
             endpoint: get("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".to_owned()),
             token: get("HF_TOKEN").map(|t| t.trim().to_owned()),
             offline: get("HF_HUB_OFFLINE").is_some_and(is_yes),
+            patience: Patience::USUAL,
         }
     }
 
@@ -111,9 +136,10 @@ impl Hub {
 
     /// A whole answer of a bounded length, or only its headers.
     fn read(&self, url: &str, headers: bool) -> Result<Vec<u8>, Failure> {
-        with_patience(|| {
+        // Nobody says how long the answer is.
+        with_patience(self.patience.at_least, |limit| {
             let mut bytes = Vec::new();
-            curl(Ask { headers, ..self.ask(url) }, &mut |block| {
+            curl(Ask { headers, limit, ..self.ask(url) }, &mut |block| {
                 if bytes.len() + block.len() > LONGEST_LIST {
                     return Err(Error::limit(format!("bytes of {url}"), LONGEST_LIST as u64));
                 }
@@ -215,12 +241,12 @@ struct Download {
 impl Produce for Download {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let (mut done, mut hash, mut ranges) = (0u64, Sha256::new(), true);
-        with_patience(|| {
+        with_patience(self.hub.patience.for_bytes(self.size), |limit| {
             // What was passed on can't be taken back: a server that begins anew is listened to from
             // where the last answer broke off. The checksum tells if it was another file.
             let from = if ranges { done } else { 0 };
             let mut skip = done - from;
-            let got = curl(Ask { from, ..self.ask() }, &mut |block| {
+            let got = curl(Ask { from, limit, ..self.ask() }, &mut |block| {
                 let skipped = skip.min(block.len() as u64);
                 skip -= skipped;
                 let block = &block[usize::try_from(skipped).unwrap_or(block.len())..];
@@ -241,8 +267,7 @@ impl Produce for Download {
         if done != self.size {
             return Err(self.lie(format!("{done} bytes instead of the {} announced", self.size)));
         }
-        let found =
-            hash.finalize().iter().fold(String::new(), |text, b| text + &format!("{b:02x}"));
+        let found = hex(&hash.finalize());
         match &self.sha256 {
             Some(expected) if *expected != found => {
                 Err(self
@@ -264,17 +289,31 @@ impl Download {
     }
 }
 
-/// Tries again a few times, each time a little later, when what went wrong may pass.
-fn with_patience<T>(mut work: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
-    for n in 1..TRIES {
-        match work() {
-            Err(failure) if failure.may_pass() => {
-                std::thread::sleep(Duration::from_millis(300) * n * n);
+/// Tries again a few times, each time a little later, when what went wrong may pass; all that takes
+/// no longer than the limit. What is left of it is given to the work.
+fn with_patience<T>(
+    limit: Duration,
+    mut work: impl FnMut(Duration) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let began = Instant::now();
+    for n in 1..=TRIES {
+        match work(limit.saturating_sub(began.elapsed())) {
+            Err(failure) if failure.may_pass() && n < TRIES => {
+                let pause = Duration::from_millis(300) * n * n;
+                if began.elapsed() + pause >= limit {
+                    let text = format!(
+                        "the answer was given up after {:.0} seconds, which are too many for its \
+                         length",
+                        limit.as_secs_f64()
+                    );
+                    return Err(Failure::Transport { text, may_pass: false });
+                }
+                std::thread::sleep(pause);
             }
             done => return done,
         }
     }
-    work()
+    Err(Failure::Transport { text: "it was given up".to_owned(), may_pass: false })
 }
 
 fn explain(failure: Failure, url: &str, repo: &str) -> Error {
@@ -298,8 +337,13 @@ fn explain(failure: Failure, url: &str, repo: &str) -> Error {
     }
 }
 
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, b| text + &format!("{b:02x}"))
+}
+
 /// Percent-encoding of all that is not plainly allowed in an address.
-fn encoded(text: &str, slashes: bool) -> String {
+pub(super) fn encoded(text: &str, slashes: bool) -> String {
     text.bytes().fold(String::new(), |out, b| match b {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
             out + &char::from(b).to_string()

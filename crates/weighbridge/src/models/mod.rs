@@ -29,7 +29,7 @@ mod pypi;
 mod workspace;
 
 pub use cached::{Cache, Cached, Removed, Shown};
-pub use hub::Hub;
+pub use hub::{Hub, Patience};
 pub use name::{KNOWN, Known};
 pub use places::{Places, find, locate};
 pub use pull::{Pull, PullSettings, Pulled, PulledFrom, pull};

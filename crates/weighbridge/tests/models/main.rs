@@ -1,6 +1,7 @@
 //! Finding and pulling models: against a hub of our own, and a cache in the hub's layout.
 
 mod machine;
+mod safety;
 mod server;
 
 use machine::{Machine, put_in_hub_cache, same_files};

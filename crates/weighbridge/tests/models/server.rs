@@ -20,11 +20,13 @@ pub(crate) struct Answer {
     pub body: Vec<u8>,
     /// Bytes of the body that are sent before the line breaks.
     pub cut: Option<usize>,
+    /// A byte now and then, and never the last.
+    pub drips: bool,
 }
 
 impl Answer {
     pub(crate) fn ok(body: impl Into<Vec<u8>>) -> Answer {
-        Answer { status: 200, headers: vec![], body: body.into(), cut: None }
+        Answer { status: 200, headers: vec![], body: body.into(), cut: None, drips: false }
     }
 
     pub(crate) fn status(status: u16) -> Answer {
@@ -95,6 +97,12 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<Asked>>, handler: &Handler) -> std::
         write!(out, "{name}: {value}\r\n")?;
     }
     write!(out, "\r\n")?;
+    if answer.drips {
+        loop {
+            out.write_all(b"x")?;
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
     if asked.method != "HEAD" {
         out.write_all(&answer.body[..answer.cut.unwrap_or(answer.body.len())])?;
     }

@@ -5,7 +5,7 @@ use super::rules::*;
 use crate::Advice;
 use crate::model::{Records, quoted};
 use crate::plan::Piece;
-use crate::source::Source;
+use crate::source::{Bytes, Source};
 use crate::wire::{Finding, Findings, Span, Stop};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ pub(super) const DIM_HINT: Advice = Advice::Set {
 };
 const RE_EXPORT: &str = "re-export embeddings using export_for_browser.py";
 /// The members that have a meaning of their own; others are carried along.
-const MEMBERS: [&str; 4] = ["version", "quantization", "shape", "records"];
+const MEMBERS: [&str; 5] = ["version", "quantization", "shape", "checksum", "records"];
 
 /// What a `meta.json` says.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ struct Members<'a> {
     quantization: Option<&'a RawValue>,
     #[serde(borrow)]
     shape: Option<&'a RawValue>,
+    #[serde(borrow)]
+    checksum: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -98,6 +100,19 @@ pub(super) fn shape_in(source: &Source) -> Option<[u64; 2]> {
     let text = source.bytes(0..source.len()).ok()?;
     let members: Members = serde_json::from_slice(&text).ok()?;
     members.shape.and_then(read_shape)
+}
+
+/// The CRC32 of the rows that a `meta.json` gives, if it does. What others may call a checksum has
+/// another length.
+pub(super) fn checksum_in(document: &[u8]) -> Option<u32> {
+    let members: Members = serde_json::from_slice(document).ok()?;
+    read_checksum(members.checksum?)
+}
+
+fn read_checksum(raw: &RawValue) -> Option<u32> {
+    let digits = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    let is_it = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|_| is_it)
 }
 
 fn lacks(field: &str, whole: &Span) -> Finding {
@@ -191,20 +206,34 @@ fn short(raw: &RawValue) -> Option<&str> {
     Some(raw.get()).filter(|text| text.len() <= 1024)
 }
 
-/// Whether a document says of itself what is going to be written.
-fn agrees(document: &[u8], kind: Kind, shape: [u64; 2]) -> bool {
+/// What is to stand in a document's place: the document itself, if it says of itself what is going
+/// to be written, with the checksum of the rows if it has one.
+fn kept(document: &Bytes, kind: Kind, shape: [u64; 2]) -> Option<Vec<Piece>> {
     if !document.trim_ascii_start().starts_with(b"{") {
-        return false;
+        return None;
     }
-    let Ok(members) = serde_json::from_slice::<Members>(document) else { return false };
+    let members = serde_json::from_slice::<Members>(document).ok()?;
     let quantization = members.quantization.filter(|raw| raw.get().starts_with('{'));
     let quantization: Option<Quantization> =
         quantization.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    quantization.is_some_and(|q| {
+    let agrees = quantization.is_some_and(|q| {
         q.dtype.is_some_and(|raw| is_text(raw, kind.type_name()))
             && q.scale_factor.is_none_or(|raw| is_number(raw, kind.scale_factor()))
-    }) && members.shape.and_then(read_shape) == Some(shape)
+    }) && members.shape.and_then(read_shape) == Some(shape);
+    if !agrees {
+        return None;
+    }
+    let Some(raw) = members.checksum.filter(|raw| read_checksum(raw).is_some()) else {
+        return Some(vec![Piece::View(document.clone().into())]);
+    };
+    // Behind its quotation mark.
+    let at = raw.get().as_ptr().addr() - document.as_ptr().addr() + 1;
+    let (front, rest) = (document.get(..at)?, document.get(at + 8..)?);
+    Some(vec![Piece::Bytes(front.to_vec()), ROWS_CHECKSUM, Piece::Bytes(rest.to_vec())])
 }
+
+/// The file of rows is the plan's first.
+const ROWS_CHECKSUM: Piece = Piece::Crc32OfFile { file: 0 };
 
 /// What stands in the records of a written `meta.json`.
 pub(super) enum About<'a> {
@@ -221,8 +250,9 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
     let mut others: BTreeMap<String, &RawValue> = BTreeMap::new();
     if let About::Records(records) = rows {
         let document = records.document();
-        if let Some(document) = document.filter(|d| may_stay && agrees(d, kind, shape)) {
-            return vec![Piece::View(document.clone().into())];
+        let kept = document.filter(|_| may_stay).and_then(|d| kept(d, kind, shape));
+        if let Some(pieces) = kept {
+            return pieces;
         }
         others = document.and_then(|d| serde_json::from_slice(d).ok()).unwrap_or_default();
         others.retain(|key, _| !MEMBERS.contains(&key.as_str()));
@@ -231,12 +261,14 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
         Kind::I8 => ("127", "divide by 127"),
         Kind::F32 => ("1.0", "values as they are"),
     };
-    let mut text = format!(
-        "{{\"version\": \"{VERSION_WRITTEN}\", \"quantization\": {{\"dtype\": \"{}\", \"scale_factor\": {scale}, \"original_dtype\": \"float32\", \"note\": \"{note}\"}}, \"shape\": [{}, {}]",
+    let front = format!(
+        "{{\"version\": \"{VERSION_WRITTEN}\", \"quantization\": {{\"dtype\": \"{}\", \"scale_factor\": {scale}, \"original_dtype\": \"float32\", \"note\": \"{note}\"}}, \"shape\": [{}, {}], \"checksum\": \"",
         kind.type_name(),
         shape[0],
         shape[1]
     );
+    let mut pieces = vec![Piece::Bytes(front.into_bytes()), ROWS_CHECKSUM];
+    let mut text = "\"".to_owned();
     for (key, value) in others {
         text.push_str(&format!(", {}: {}", quoted(&key), value.get()));
     }
@@ -245,7 +277,8 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
         && let Some((bytes, from)) = records.elements()
     {
         let lines = Piece::Stream { bytes, from };
-        return vec![Piece::Bytes(text.into_bytes()), lines, Piece::Bytes(b"]}".to_vec())];
+        pieces.extend([Piece::Bytes(text.into_bytes()), lines, Piece::Bytes(b"]}".to_vec())]);
+        return pieces;
     }
     let mut separator = "";
     let mut add = |record: &str| {
@@ -261,5 +294,6 @@ pub(super) fn document(kind: Kind, shape: [u64; 2], rows: &About, may_stay: bool
         }
     }
     text.push_str("]}");
-    vec![Piece::Bytes(text.into_bytes())]
+    pieces.push(Piece::Bytes(text.into_bytes()));
+    pieces
 }

@@ -110,7 +110,7 @@ const I8_INFO: FormatInfo = FormatInfo {
     holds: Holds { scaled: |scaled| *scaled == CODES, ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE, ROUNDING],
     rules: rules::RULES,
-    damage: &[rules::RANGE],
+    damage: &[rules::RANGE, rules::CHECKSUM],
     unit_rows: true,
     quantized: Some(QuantizedContent::UnitRows),
     row_layout: Some(append::I8),
@@ -123,6 +123,7 @@ const F32_INFO: FormatInfo = FormatInfo {
     holds: Holds { dtypes: &[DType::F32], ..HOLDS },
     options: &[DIM, RENORMALIZE, NORMALIZE],
     rules: rules::RULES,
+    damage: &[rules::CHECKSUM],
     row_layout: Some(append::F32),
     ..FormatInfo::new("f32bin", "f32 rows .f32bin")
 };

@@ -1,6 +1,7 @@
 //! The numbered rules of both formats, and the checks that need the data.
 
 use super::super::values::try_map_all;
+use super::meta;
 use super::quantize::{NORMS, norm_of_codes};
 use crate::Error;
 use crate::model::{BLOCK, Container};
@@ -26,6 +27,7 @@ rules! {
     NORM "I8-14" Error "L2 norm out of expected range";
     NOT_FINITE "I8-15" Error "a value is not a finite number";
     ZERO_ROW "I8-16" Warning "a row is all zeros";
+    CHECKSUM "I8-17" Error "the rows are not those that meta.json was written with";
 }
 
 /// Rows this close to 1 come from rounding; others do not.
@@ -203,7 +205,8 @@ pub(super) fn check_codes(
         (index, bad, with_norms.map(|dim| Norms::of(bytes, to_len(dim), first)))
     };
     let (mut index, mut bad, mut all) = (None, 0, Norms::NONE);
-    for (first, count, norms) in map_rows(source, width, block)? {
+    let (blocks, sum) = map_rows(source, width, expected_sum(container, findings), block)?;
+    for (first, count, norms) in blocks {
         index = index.or(first);
         bad += count;
         all = match norms {
@@ -212,25 +215,65 @@ pub(super) fn check_codes(
         };
     }
     report_range(index, bad, findings);
+    report_sum(sum, source.len(), findings);
     if let Some(dim) = with_norms {
         report_norms(&all, dim, findings);
     }
     Ok(())
 }
 
-/// Applies `work` to blocks of whole rows, with the number of the first of them.
+/// The checksum of the rows that is told beside them, if it is to be compared.
+fn expected_sum(container: &Container, findings: &Findings) -> Option<u32> {
+    let document = container.records.as_ref().filter(|_| findings.wants(CHECKSUM))?.document()?;
+    meta::checksum_in(document)
+}
+
+/// A checksum that was told, and that of the bytes that are there.
+struct Sum {
+    expected: u32,
+    found: u32,
+}
+
+/// Applies `work` to blocks of whole rows, with the number of the first of them; all bytes are
+/// added up if their checksum is told.
 fn map_rows<R: Send>(
     source: &Source,
     width: u64,
+    expected: Option<u32>,
     work: impl Fn(&[u8], u64) -> R + Send + Sync,
-) -> Result<Vec<R>, Error> {
+) -> Result<(Vec<R>, Option<Sum>), Error> {
     let together = (BLOCK as u64 / width).max(1);
     let rows = source.len().div_ceil(width);
     let starts = (0..rows).step_by(to_len(together)).collect();
-    try_map_all(starts, source.len(), |buffer, first: u64| {
+    let blocks = try_map_all(starts, source.len(), |buffer, first: u64| {
         let span = first * width..source.len().min((first + together).saturating_mul(width));
-        Ok(work(source.read(span, buffer)?, first))
-    })
+        let bytes = source.read(span, buffer)?;
+        let mut crc = crc32fast::Hasher::new();
+        if expected.is_some() {
+            crc.update(bytes);
+        }
+        Ok((work(bytes, first), crc))
+    })?;
+    let mut total = crc32fast::Hasher::new();
+    let mut results = Vec::with_capacity(blocks.len());
+    for (result, crc) in blocks {
+        total.combine(&crc);
+        results.push(result);
+    }
+    Ok((results, expected.map(|expected| Sum { expected, found: total.finalize() })))
+}
+
+fn report_sum(sum: Option<Sum>, size: u64, findings: &mut Findings) {
+    if let Some(Sum { expected, found }) = sum.filter(|sum| sum.expected != sum.found) {
+        findings.push(
+            CHECKSUM
+                .at(0..size)
+                .field("meta.json \"checksum\"")
+                .expected(format!("CRC32 {expected:08x}"))
+                .found(format!("{found:08x}"))
+                .hint("one of the two files was changed, damaged or replaced after they were written together"),
+        );
+    }
 }
 
 fn report_range(index: Option<u64>, count: u64, findings: &mut Findings) {
@@ -336,8 +379,13 @@ pub(super) fn check_floats(
     let size = input.source.len();
     let dim = container.rows().map(|r| to_len(r.dim)).filter(|&d| d > 0);
     let Some((dim, width)) = dim.and_then(|d| Some((d, d.checked_mul(4)?))) else { return Ok(()) };
+    let (expected, with_values) = (expected_sum(container, findings), findings.wants(NOT_FINITE));
+    if expected.is_none() && !with_values {
+        return Ok(());
+    }
     let block = |block: &[u8], first: u64| {
         let (mut bad, mut zero) = (BadRows::default(), BadRows::default());
+        let block = if with_values { block } else { &[] };
         for (row, bytes) in (first..).zip(block.chunks_exact(width)) {
             if let Some(column) = scan::first_non_finite(DType::F32, bytes, dim) {
                 bad.add(row, column);
@@ -347,7 +395,7 @@ pub(super) fn check_floats(
         }
         (bad, zero)
     };
-    let blocks = map_rows(&input.source, width as u64, block)?;
+    let (blocks, sum) = map_rows(&input.source, width as u64, expected, block)?;
     let (mut bad, mut zero) = (BadRows::default(), BadRows::default());
     for (b, z) in blocks {
         bad.join(b);
@@ -373,5 +421,6 @@ pub(super) fn check_floats(
         findings.push(ZERO_ROW.at(span(row)).field(format!("row {row}")));
     }
     report_rest(ZERO_ROW, &zero, size, findings);
+    report_sum(sum, size, findings);
     Ok(())
 }

@@ -242,7 +242,9 @@ fn what_was_read_is_written_again() {
     // As f32 with a meta.json of its own, and as int8 again, normalized.
     let (floats, meta) = files(&F32.plan(&container, &Options::default()).unwrap());
     assert!(meta.starts_with(r#"{"version": "1.0", "quantization": {"dtype": "float32", "scale_factor": 1.0, "original_dtype": "float32", "note": "#));
-    assert!(meta.contains(r#""shape": [40, 512], "records": [{"n":1}, {"n":1}, "#));
+    let sum = crc32fast::hash(&floats);
+    assert!(meta.contains(&format!(r#""shape": [40, 512], "checksum": "{sum:08x}", "records": "#)));
+    assert!(meta.contains(r#""records": [{"n":1}, {"n":1}, "#));
     let container = open(&input("x.f32bin", &floats, Some(&meta)), &Options::default()).unwrap();
     let error = I8.plan(&container, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("row 0 has norm 0.9") && error.contains("normalize"), "{error}");
@@ -314,11 +316,39 @@ fn precision_and_norms_are_reported() {
     assert!(I8.plan(&exact, &Options::default().with("rounding", "up")).is_err());
 }
 
+/// A document that stays as it was has the checksum of the rows that are written, if it has one.
+#[test]
+fn a_kept_meta_json_has_the_checksum_of_the_new_rows() {
+    let rows = [127u8, 0, 0, 0x81];
+    let said = |checksum: &str| {
+        format!(
+            r#"{{"quantization": {{"dtype": "int8"}}, "shape" : [2,2], "checksum":{checksum} , "records": [{{}},{{}}] }}"#
+        )
+    };
+    let (right, wrong) = (said("\"88a7dc60\""), said("\"00000000\""));
+    let open =
+        |meta: &str| open(&input("x.i8bin", &rows, Some(meta)), &Options::default()).unwrap();
+    for meta in [&right, &wrong] {
+        let plan = I8.plan(&open(meta).accept_damage(true), &Options::default()).unwrap();
+        assert_eq!(files(&plan), (rows.to_vec(), right.clone()));
+    }
+    open(&right).check_damage().unwrap();
+    let error = open(&wrong).check_damage().unwrap_err().to_string();
+    assert!(error.contains("I8-17") && error.contains("88a7dc60"), "{error}");
+    // What others call a checksum is theirs.
+    for other in ["\"sha256:0\"", "12345678", "null", "\"88a7dc6\\u0030\""] {
+        open(&said(other)).check_damage().unwrap();
+        let plan = I8.plan(&open(&said(other)), &Options::default()).unwrap();
+        assert_eq!(files(&plan).1, said(other));
+    }
+}
+
 #[test]
 fn a_made_meta_json_is_the_exporters() {
     let exact = matrix(&[vec![1.0, 0.0], vec![0.0, -1.0]]);
     let text = |container: &Container| files(&I8.plan(container, &Options::default()).unwrap()).1;
-    let front = r#"{"version": "1.0", "quantization": {"dtype": "int8", "scale_factor": 127, "original_dtype": "float32", "note": "divide by 127"}, "shape": [2, 2], "#;
+    let front = r#"{"version": "1.0", "quantization": {"dtype": "int8", "scale_factor": 127, "original_dtype": "float32", "note": "divide by 127"}, "shape": [2, 2], "checksum": "88a7dc60", "#;
+    assert_eq!(crc32fast::hash(&[127, 0, 0, 0x81]), 0x88a7_dc60);
     assert_eq!(text(&exact), format!("{front}\"records\": [{{}}, {{}}]}}"));
 
     let mut words = exact.clone();
