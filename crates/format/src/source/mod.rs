@@ -24,7 +24,8 @@ pub use file::Access;
 pub use folder::RealFolder;
 pub use folder::{Folder, MemoryFolder};
 pub use input::Input;
-pub use name::is_plain_name;
+pub(crate) use name::folded;
+pub use name::{clashing_names, is_hidden, is_plain_name, name_problem, stays_inside};
 #[cfg(feature = "fs")]
 pub(crate) use signal::Unfinished;
 #[cfg(feature = "signals")]
