@@ -177,12 +177,10 @@ fn a_damaged_journal_gives_the_same_file() {
             bad[i] ^= 1;
             assert!(resume(&rows, &bad, &windows) < 43);
         }
-        for i in (0..windows.len()).step_by(3) {
-            for bit in [0, 1, 4] {
-                let mut bad = windows.clone();
-                bad[i] ^= 1 << bit;
-                assert!(resume(&rows, &records, &bad) <= 43);
-            }
+        for i in (0..windows.len()).step_by(13) {
+            let mut bad = windows.clone();
+            bad[i] ^= 1 << (i % 7);
+            assert!(resume(&rows, &records, &bad) < 43, "{i}");
         }
         // Nor are figures of the report believed that were changed.
         let text = String::from_utf8(windows.clone()).unwrap();

@@ -105,7 +105,8 @@ fn file(name: &str, pieces: Vec<Piece>) -> FilePlan {
 }
 
 /// Names come from a file: those that may not become files, and why. Of names that can't be together
-/// in a folder the tensors' stay, then those that are in lower case throughout, as `config.json` is.
+/// in a folder the tensors' stay, then those in lower case throughout, as `config.json` is, and files
+/// rather than what would be in folders of their names.
 fn refused_names<'a>(
     container: &'a Container,
     models: &[Model],
@@ -115,7 +116,7 @@ fn refused_names<'a>(
     let problems = names.iter().filter_map(|n| Some((*n, name_problem(n)?.into())));
     let mut refused: HashMap<_, _> = problems.collect();
     names.retain(|name| !refused.contains_key(name));
-    names.sort_by_key(|name| folded(name) != **name);
+    names.sort_by_key(|name| (folded(name) != **name, name.matches('/').count()));
     let own: Vec<&str> = models.iter().filter_map(|m| m.file.beside.as_deref()).collect();
     for (place, other) in clashing_names(own.iter().copied().chain(names.iter().copied())) {
         if let Some(name) = place.checked_sub(own.len()).and_then(|i| names.get(i)) {
