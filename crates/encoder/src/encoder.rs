@@ -99,6 +99,7 @@ impl Encoder {
             );
             Ok::<_, Error>((model?, tokenizer?))
         })?;
+        container.check_unchanged()?;
         let sizes = model.sizes();
         if tokenizer.len() > sizes.vocabulary {
             let (tokens, rows) = (tokenizer.len(), sizes.vocabulary);

@@ -192,7 +192,7 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summa
         RegionSummary { start: r.span.start, end: r.span.end, what }
     });
     let info = Formats::builtin().find(container.format).map(|f| f.info());
-    Ok(Summary {
+    let summary = Summary {
         format: container.format,
         layout: &container.layout,
         flags: info.map(|info| (info.flags)(container)).unwrap_or_default(),
@@ -208,7 +208,9 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summa
         ),
         model: model_summary(container)?,
         regions: detail.bytes.then(|| regions.collect()),
-    })
+    };
+    container.check_unchanged()?;
+    Ok(summary)
 }
 
 fn subwords_summary(subwords: &Subwords) -> Json {

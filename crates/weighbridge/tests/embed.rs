@@ -117,6 +117,78 @@ fn a_journal_cut_anywhere_gives_the_same_file() {
     }
 }
 
+/// Whatever happened to a journal, going on gives the right file: what was damaged is made anew.
+#[test]
+fn a_damaged_journal_gives_the_same_file() {
+    let (folder, model) = model();
+    let encoder = Encoder::open(&model).unwrap();
+    // The same text twice, so that windows can be swapped with their records.
+    let input = numbered(16) + &numbered(16) + &numbered(11);
+    for name in ["cut.npy", "cut.i8bin", "cut.jsonl"] {
+        let output = folder.path().join(name);
+        embed(&encoder, &forced(&output), &input).unwrap();
+        let expected = std::fs::read(&output).unwrap();
+        let _ = std::fs::remove_file(&output);
+        let _ = std::fs::remove_file(folder.path().join("meta.json"));
+        begun(&encoder, &request(&output), &input);
+        let at = |ending: &str| folder.path().join(format!("{name}.partial{ending}"));
+        let [rows, records, windows, facts] =
+            ["", ".records", ".windows", ".json"].map(|e| std::fs::read(at(e)).unwrap());
+        let row = if name == "cut.i8bin" { 32 } else { 4 * 32 };
+        let front = rows.len() - 43 * row;
+        let resume = |rows: &[u8], records: &[u8], windows: &[u8]| {
+            std::fs::write(at(""), rows).unwrap();
+            std::fs::write(at(".records"), records).unwrap();
+            std::fs::write(at(".windows"), windows).unwrap();
+            std::fs::write(at(".json"), &facts).unwrap();
+            let done = embed(&encoder, &resuming(&output), &input).unwrap();
+            assert!(std::fs::read(&output).unwrap() == expected, "{name}: {done:?}");
+            std::fs::remove_file(&output).unwrap();
+            let _ = std::fs::remove_file(folder.path().join("meta.json"));
+            done.resumed
+        };
+        let window = |n: usize| front + n * 8 * row..front + (n + 1) * 8 * row;
+        assert_eq!(resume(&rows, &records, &windows), 43);
+        // A flipped bit, in the first window, in the third, and in the last row.
+        for (at, resumed) in [(front + 1, 0), (window(2).end - 1, 16), (rows.len() - 1, 40)] {
+            let mut bad = rows.clone();
+            bad[at] ^= 4;
+            assert_eq!(resume(&bad, &records, &windows), resumed, "{name}");
+        }
+        // What a file system may do to a tail that was not synced.
+        let mut zeroed = rows.clone();
+        zeroed[window(3).start + row..].fill(0);
+        assert_eq!(resume(&zeroed, &records, &windows), 24);
+        // Two rows of a window, two windows, and two windows with their lines.
+        let mut swapped = rows.clone();
+        swapped[window(1)].rotate_left(row);
+        assert_eq!(resume(&swapped, &records, &windows), 8);
+        let (first, third) = (rows[window(1)].to_vec(), rows[window(2)].to_vec());
+        let mut swapped = rows.clone();
+        swapped[window(1)].copy_from_slice(&third);
+        swapped[window(2)].copy_from_slice(&first);
+        assert_eq!(resume(&swapped, &records, &windows), 8);
+        let mut lines: Vec<_> = windows.split_inclusive(|b| *b == b'\n').collect();
+        lines.swap(0, 2);
+        assert_eq!(resume(&rows, &records, &lines.concat()), 0);
+        // Records and lines.
+        for i in [0, 50, records.len() - 2] {
+            let mut bad = records.clone();
+            bad[i] ^= 1;
+            assert!(resume(&rows, &bad, &windows) < 43);
+        }
+        for i in (0..windows.len()).step_by(13) {
+            let mut bad = windows.clone();
+            bad[i] ^= 1 << (i % 7);
+            assert!(resume(&rows, &records, &bad) < 43, "{i}");
+        }
+        // Nor are figures of the report believed that were changed.
+        let text = String::from_utf8(windows.clone()).unwrap();
+        let bad = text.replacen("\"normalized\":0", "\"normalized\":9", 1);
+        assert_eq!(resume(&rows, &records, bad.as_bytes()), if bad == text { 43 } else { 0 });
+    }
+}
+
 /// Formats of rows: the journal's file becomes the output, so that vectors are written once, and
 /// what is reported is what it was when they were converted at the end.
 #[cfg(unix)]

@@ -36,6 +36,5 @@ pub(super) fn dtype(name: Option<&str>) -> Option<DType> {
 
 /// The words of a file, one a line.
 pub(super) fn read_words(path: &Path) -> Result<Vec<String>, Error> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    parse_words(&bytes, &path.display().to_string())
+    parse_words(&super::text_input::read_input(path)?, &path.display().to_string())
 }

@@ -4,8 +4,6 @@ use super::Files;
 use crate::args::Diff;
 use crate::progress::with_spinner;
 use crate::render::{BOLD, GREEN, RED, Table, general, grouped, safe, styled};
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::embed::texts_of_lines;
@@ -50,8 +48,8 @@ fn by_vectors(args: &Diff, texts: &Path, files: Files) -> Result<ExitCode, Error
 }
 
 fn read_texts(path: &Path) -> Result<Vec<String>, Error> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    texts_of_lines(&path.display().to_string(), BufReader::new(file))
+    let texts = super::text_input::read_input(path)?;
+    texts_of_lines(&path.display().to_string(), &texts[..])
 }
 
 fn vectors_text(d: &VectorDifference) -> String {

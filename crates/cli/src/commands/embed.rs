@@ -4,11 +4,10 @@ use super::Files;
 use super::output::Outcome;
 use crate::args::Embed;
 use crate::progress::with_bar;
-use crate::render::{BOLD, DIM, YELLOW, general, grouped, safe, styled};
+use crate::render::{BOLD, DIM, YELLOW, general, grouped, safe, safe_json, styled};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,6 +17,7 @@ use weighbridge::embed::{
     self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, TextOptions, TextRow, Texts, jsonl,
 };
 use weighbridge::encoder::Settings;
+use weighbridge::source::open_input;
 use weighbridge::{
     Conversion, Encoder, Error, Format, Formats, Output, Progress, Stage, Status, models,
 };
@@ -97,11 +97,11 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
         return Ok((Texts::new("standard input", io::stdin().lock(), &options), None));
     };
     let io = |e| Error::io(path, e);
-    let file = File::open(path).map_err(io)?;
-    let meta = file.metadata().map_err(io)?;
-    if meta.is_dir() {
+    if path.is_dir() {
         return Err(Error::refused_file(path, "is a folder", "name a file"));
     }
+    let file = open_input(path).map_err(io)?;
+    let meta = file.metadata().map_err(io)?;
     let input = BufReader::with_capacity(1 << 16, file);
     let bytes = meta.is_file().then_some(meta.len());
     Ok((Texts::new(&path.display().to_string(), input, &options), bytes))
@@ -121,7 +121,7 @@ fn print_vectors(
         let each = rows.iter().zip(vectors.chunks_exact(encoder.dimensions()));
         let lines: String = each
             .map(|(row, vector)| match in_json {
-                true => jsonl::line(&row.record, vector),
+                true => safe_json(&jsonl::line(&row.record, vector)),
                 false => short_line(row, vector),
             })
             .collect();

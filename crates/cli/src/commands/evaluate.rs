@@ -12,9 +12,10 @@ use weighbridge::{Error, Options};
 pub(super) fn run(args: &Evaluate, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let embeddings = files.words(&args.file, options)?;
     let name = args.questions.display().to_string();
-    let questions = std::fs::read(&args.questions).map_err(|e| Error::io(&args.questions, e))?;
+    let questions = super::text_input::read_input(&args.questions)?;
     let result =
         with_bar(&safe(&name), |progress| evaluate(&embeddings, &questions, &name, progress))?;
+    embeddings.check_unchanged()?;
     tell_not_finite(&embeddings);
     if args.json { super::print_json(&result) } else { super::print(&text_of(&result)) }
 }

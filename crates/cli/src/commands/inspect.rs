@@ -46,6 +46,7 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String
     if args.bytes {
         out.push_str(&render::region_map(container));
     }
+    container.check_unchanged()?;
     Ok(out)
 }
 

@@ -18,7 +18,8 @@ struct Line<'a> {
 pub(super) fn run(args: &Lookup, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let embeddings = files.words(&args.file, options)?;
     ask(args.words.clone(), "one word a line", together(1), |words| {
-        words.iter().map(|word| answer(&embeddings, word, args.json)).collect()
+        let answers = words.iter().map(|word| answer(&embeddings, word, args.json)).collect();
+        embeddings.check_unchanged().and(answers)
     })
 }
 

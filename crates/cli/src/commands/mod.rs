@@ -19,11 +19,12 @@ mod questions;
 mod quickstart;
 mod select;
 mod similar;
+mod text_input;
 mod tokenize;
 mod verify;
 
 use crate::args::{Damage, Invocation, Verb};
-use crate::render::{YELLOW, grouped, safe, styled};
+use crate::render::{YELLOW, grouped, safe, safe_json, styled};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::encoder::{Precision, Settings, has_bf16};
@@ -143,7 +144,7 @@ fn print(text: &str) -> Result<ExitCode, Error> {
 
 fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    print(&(text + "\n"))
+    print(&(safe_json(&text) + "\n"))
 }
 
 /// Prints an object in one line.
@@ -153,5 +154,5 @@ pub(crate) fn print_line(value: &impl serde::Serialize) -> Result<ExitCode, Erro
 
 /// An object in one line.
 fn json_line(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default() + "\n"
+    safe_json(&serde_json::to_string(value).unwrap_or_default()) + "\n"
 }

@@ -7,8 +7,6 @@ use crate::progress::with_bar;
 use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, bar, general, safe, styled};
 use serde::Serialize;
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weighbridge::codec::block::BlockEncoder;
@@ -89,8 +87,8 @@ fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeS
     }
     settings.calibration = match &args.calibrate_with {
         Some(path) => {
-            let file = File::open(path).map_err(|e| Error::io(path, e))?;
-            Calibration::from_lines(&path.display().to_string(), BufReader::new(file))?
+            let texts = super::text_input::read_input(path)?;
+            Calibration::from_lines(&path.display().to_string(), &texts[..])?
         }
         None if args.no_calibrate => Calibration::Never,
         None => Calibration::Automatic,

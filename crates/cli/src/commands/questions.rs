@@ -1,7 +1,7 @@
 //! Questions from the command line or from standard input, answered in the order they come.
 
 use crate::render::{DIM, safe, styled};
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -10,6 +10,9 @@ use weighbridge::{Embeddings, Error};
 
 /// Questions that are answered together: the rows of a file are then gone through once for all.
 const TOGETHER: usize = 256;
+
+/// A longer line is no question, and would have to be held in memory.
+const LONGEST: u64 = 1 << 20;
 
 /// How many are answered together when each has so many hits: all of them are in memory.
 pub(super) fn together(hits: usize) -> usize {
@@ -111,8 +114,12 @@ fn read_lines() -> Receiver<Result<String, Error>> {
         let mut input = io::stdin().lock();
         for number in 1u64.. {
             let mut line = Vec::new();
-            let line = match input.read_until(b'\n', &mut line) {
+            let line = match input.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
                 Ok(0) => break,
+                Ok(n) if n as u64 > LONGEST => {
+                    let what = format!("line {number} is longer than {LONGEST} bytes");
+                    Err(Error::unrecognised("standard input", what, ""))
+                }
                 Ok(_) => {
                     // What some editors begin a text with.
                     if number == 1 && line.starts_with(MARK) {

@@ -3,10 +3,10 @@
 use super::Files;
 use super::convert::{dtype, read_words};
 use super::output::carry_out;
+use super::text_input::read_all;
 use crate::args::Select;
 use crate::render::{GREEN, YELLOW, safe, styled};
 use serde::Serialize;
-use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::words::{Selected, parse_words, select};
@@ -66,8 +66,6 @@ fn wanted(path: &Path) -> Result<Vec<String>, Error> {
     if path != Path::new("-") {
         return read_words(path);
     }
-    let (name, mut bytes) = ("standard input", Vec::new());
-    let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|e| Error::io(Path::new(name), e))?;
-    parse_words(&bytes, name)
+    let name = "standard input";
+    parse_words(&read_all(std::io::stdin().lock(), name)?, name)
 }

@@ -13,6 +13,7 @@ pub(crate) use table::{Table, short};
 pub(crate) use tensors::{bar, overview, region_map};
 
 use anstyle::{AnsiColor, Style};
+use weighbridge::source::is_hidden;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -43,16 +44,12 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
 
 /// Text from a file, with everything that could move the cursor or hide text made visible.
 pub(crate) fn safe(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
     // Nearly all text is plain.
     if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
         return text.to_owned();
     }
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if hidden(c) {
+        if is_hidden(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -61,9 +58,40 @@ pub(crate) fn safe(text: &str) -> String {
     })
 }
 
+/// A JSON text that says the same, with the same characters made visible. Those of ASCII but for DEL
+/// are escaped in every JSON text, and others stand in strings only.
+pub(crate) fn safe_json(text: &str) -> String {
+    let escaped = |c: char| c != '\n' && is_hidden(c);
+    if !text.contains(escaped) {
+        return text.to_owned();
+    }
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        let mut units = [0; 2];
+        match escaped(c) {
+            true => c.encode_utf16(&mut units).iter().for_each(|u| out += &format!("\\u{u:04x}")),
+            false => out.push(c),
+        }
+        out
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::safe;
+    use super::{safe, safe_json};
+
+    #[test]
+    fn json_says_the_same_without_control_characters() {
+        let hostile: String =
+            (0..=0x2fff).chain([0xfeff, 0xfffb, 0x1f600]).filter_map(char::from_u32).collect();
+        let value = serde_json::json!({"key\u{9b}31m": [hostile, "a\u{202e}b\u{7f}\u{61c}"]});
+        for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+            let shown = safe_json(&text);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+            assert!(!shown.contains(|c| c != '\n' && safe(&String::from(c)) != String::from(c)));
+            assert!(shown.contains("a\\u202eb\\u007f\\u061c") && shown.contains("key\\u009b31m"));
+        }
+        assert_eq!(safe("\u{61c}"), "\\u{61c}");
+    }
 
     #[test]
     fn control_characters_do_not_reach_the_terminal() {

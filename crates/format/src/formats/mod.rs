@@ -286,6 +286,7 @@ impl Format {
         }
         (plan.from, plan.to) = (container.format, self.info.id);
         plan.damage.clone_from(&container.damage);
+        plan.opened.clone_from(&container.opened);
         Ok(plan)
     }
 

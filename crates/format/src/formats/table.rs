@@ -2,7 +2,7 @@
 
 use super::{BUILTIN, Format, Stop, Sureness};
 use crate::model::{Container, DamageCheck, Note, NoteKind};
-use crate::source::{Input, mistaken};
+use crate::source::{Input, Source, mistaken};
 use crate::spec;
 use crate::wire::{Findings, What};
 use crate::{Advice, Error, Listing, Options};
@@ -178,6 +178,11 @@ impl Formats {
                 let text = format!("{unknown} {bytes} that nothing refers to {are} left out");
                 container.notes.push(Note::new(NoteKind::LeftOut, text));
             }
+            let beside = container.files.iter().map(|(_, source)| source);
+            let attached = container.attachments.iter().map(|a| a.data.source());
+            let mut opened = vec![input.source.clone()];
+            opened.extend(beside.chain(attached).filter(|s| !s.is(&input.source)).cloned());
+            container.opened = opened;
             // Whatever it travelled through, unknown words come out as where it was made.
             let made_by = container.origin.as_ref().map_or(container.format, |o| &o.format);
             if let (Some(made_by), Some(subwords)) = (self.find(made_by), &mut container.subwords) {
@@ -196,6 +201,7 @@ impl Formats {
         match (findings.first_error(), container) {
             (None, Some(mut container)) => {
                 container.damage = damage_check(format, &container, input);
+                container.check_unchanged()?;
                 Ok(container)
             }
             (Some(finding), _) => Err(Error::malformed(&finding.file, finding.clone())),
@@ -215,12 +221,15 @@ impl Formats {
     ) -> Result<(&'static Format, Findings), Error> {
         let Reading { format, container, mut findings } = self.parse(input, options)?;
         findings.unchecked = format.info.unchecked(container.as_ref(), quick);
+        let opened = container.as_ref().map(|c| c.opened.clone()).unwrap_or_default();
         if let Some(container) = container.filter(|_| !quick) {
             (format.check)(&container, input, &mut findings)?;
             if let Some(rule) = format.info.model_rule {
                 spec::check(&container, rule, format.info.is_folder, &mut findings)?;
             }
         }
+        // What was found is of a file that is no more.
+        opened.iter().try_for_each(Source::check_unchanged)?;
         findings.locate(|name| input.path_of(name));
         Ok((format, findings))
     }

@@ -67,6 +67,8 @@ pub struct Container {
     pub dtype: Option<DType>,
     /// What every byte of the file is.
     pub regions: Regions,
+    /// The files that the content is read from; they must stay as they are.
+    pub opened: Vec<Source>,
     /// Tells whether the file's data is damaged; none where that can't be told, or is accepted.
     pub damage: Option<DamageCheck>,
 }
@@ -96,6 +98,7 @@ impl Default for Container {
             records: None,
             dtype: None,
             regions: Regions::default(),
+            opened: Vec::new(),
             damage: None,
         }
     }

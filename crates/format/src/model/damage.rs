@@ -1,6 +1,7 @@
 //! Whether a file's data is what was written, as far as its format can tell.
 
 use super::Container;
+use crate::source::Source;
 use crate::wire::Finding;
 use crate::{Advice, Error};
 use std::fmt;
@@ -98,7 +99,16 @@ impl Container {
     /// # Errors
     /// As [`DamageCheck::finish`].
     pub fn check_damage(&self) -> Result<(), Error> {
-        self.damage.as_ref().map_or(Ok(()), DamageCheck::finish)
+        self.damage.as_ref().map_or(Ok(()), DamageCheck::finish)?;
+        self.check_unchanged()
+    }
+
+    /// Whether the files are still what they were when they were opened.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if one was rewritten.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.opened.iter().try_for_each(Source::check_unchanged)
     }
 
     /// Begins to look for damage, on another thread.

@@ -43,14 +43,17 @@ impl Prefix {
         }
     }
 
-    fn length(self, raw: &[u8]) -> usize {
-        match self {
-            Prefix::U16 => usize::from(u16::from_le_bytes([raw[0], raw[1]])),
-            Prefix::U32 => {
-                let n = u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]);
-                usize::try_from(n).unwrap_or(usize::MAX)
-            }
-        }
+    /// Where the token behind the length at `at` is. None where the bytes end before that: a file that
+    /// is mapped may have been rewritten since its entries were checked.
+    fn token(self, bytes: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
+        let rest = bytes.get(at..)?;
+        let length = match self {
+            Prefix::U16 => usize::from(u16::from_le_bytes(*rest.first_chunk()?)),
+            Prefix::U32 => usize::try_from(u32::from_le_bytes(*rest.first_chunk()?)).ok()?,
+        };
+        let start = at + self.width();
+        let end = start.checked_add(length).filter(|end| *end <= bytes.len())?;
+        Some(start..end)
     }
 }
 
@@ -164,7 +167,7 @@ impl Vocabulary {
             (0..self.count)
                 .map(|_| {
                     let start = at;
-                    at += self.prefix.width() + self.prefix.length(&self.entries[at..]);
+                    at = self.raw(at).1;
                     start
                 })
                 .collect()
@@ -211,11 +214,12 @@ impl Vocabulary {
         })
     }
 
-    /// The token whose entry begins at `at`, and where the next begins.
+    /// The token whose entry begins at `at`, and where the next begins. In a file that was rewritten
+    /// there may be none, and then none follows; whoever uses the file finds that it has changed.
     fn raw(&self, at: usize) -> (&[u8], usize) {
-        let start = at + self.prefix.width();
-        let end = start + self.prefix.length(&self.entries[at..]);
-        (&self.entries[start..end], end)
+        let bytes: &[u8] = &self.entries;
+        let token = self.prefix.token(bytes, at).unwrap_or(bytes.len()..bytes.len());
+        (bytes.get(token.clone()).unwrap_or_default(), token.end)
     }
 
     /// The number of a special token, by its name.
@@ -264,10 +268,10 @@ fn ends<const WIDTH: usize>(
 fn check_each(bytes: &[u8], prefix: Prefix, count: usize) -> Result<(), BadEntry> {
     let mut at = 0;
     for token in 0..count {
-        let start = at + prefix.width();
-        at = start + prefix.length(&bytes[at..]);
-        if let Err(e) = std::str::from_utf8(&bytes[start..at]) {
-            return Err(BadEntry::NotUtf8 { token, at: start + e.valid_up_to() });
+        let text = prefix.token(bytes, at).ok_or(BadEntry::CutShort { token, at })?;
+        at = text.end;
+        if let Err(e) = std::str::from_utf8(bytes.get(text.clone()).unwrap_or_default()) {
+            return Err(BadEntry::NotUtf8 { token, at: text.start + e.valid_up_to() });
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::Report;
 use super::stream::TensorStream;
 use crate::Error;
 use crate::model::{DamageCheck, Encoding, Produce, Tensor};
-use crate::source::View;
+use crate::source::{Source, View};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -120,6 +120,8 @@ pub struct Plan {
     pub report: Report,
     /// Tells whether what is written comes of damaged data. Nothing is, then.
     pub damage: Option<DamageCheck>,
+    /// The files that the content comes from. Where one was rewritten meanwhile, nothing is written.
+    pub opened: Vec<Source>,
     /// Losses are accepted.
     accepted: bool,
 }
@@ -165,9 +167,11 @@ impl Plan {
     }
 
     /// # Errors
-    /// [`Error::Malformed`] if what is written comes of damaged data.
+    /// [`Error::Malformed`] if what is written comes of damaged data, [`Error::Changed`] if that was
+    /// rewritten meanwhile.
     pub(crate) fn check_damage(&self) -> Result<(), Error> {
-        self.damage.as_ref().map_or(Ok(()), DamageCheck::finish)
+        self.damage.as_ref().map_or(Ok(()), DamageCheck::finish)?;
+        self.opened.iter().try_for_each(Source::check_unchanged)
     }
 
     /// Bytes of all files together.

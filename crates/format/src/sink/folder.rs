@@ -4,7 +4,7 @@ use super::atomic::{FileSystem, fill};
 use super::beside::{Turn, temporary_beside};
 use super::execute::Checksums;
 use crate::plan::Plan;
-use crate::source::{Deferred, Unfinished, is_plain_name};
+use crate::source::{Deferred, Unfinished, clashing_names, is_plain_name};
 use crate::{Error, Progress};
 use std::collections::HashSet;
 use std::fs::File;
@@ -20,6 +20,11 @@ pub(super) fn write_folder(
 ) -> Result<(), Error> {
     let root = temporary_beside(target, "part");
     let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };
+    let names = plan.files.iter().filter_map(|file| file.beside.as_deref());
+    if let Some((_, name)) = clashing_names(names).first() {
+        let why = format!("{name:?} and another file can't be in one folder on every system");
+        return Err(Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, why)));
+    }
     let turn = Turn::wait(&[target]);
     turn.sweep_unfinished(&[target]);
     staged.folder(&root, target)?;
@@ -30,7 +35,7 @@ pub(super) fn write_folder(
     let mut checksums = Checksums::of(plan);
     for file in &plan.files {
         let name = file.beside.as_deref().filter(|name| is_plain_name(name)).ok_or_else(|| {
-            let why = "a file without a name of its own in the folder";
+            let why = "a file without a name that it may have in the folder";
             Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, why))
         })?;
         staged.parents(&root, target, name)?;

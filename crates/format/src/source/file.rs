@@ -1,10 +1,14 @@
 //! Files of the file system: mapped, or read range by range.
 
 use super::{FileChanged, ReadRange, Source};
+#[cfg(feature = "mmap")]
+use crate::Error;
 use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::path::Path;
-use std::time::SystemTime;
+#[cfg(feature = "mmap")]
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 /// How the bytes of a regular file are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,30 +21,128 @@ pub enum Access {
     Reads,
 }
 
-pub(super) fn open(path: &Path, access: Access) -> io::Result<Source> {
-    let mut file = File::open(path)?;
+/// More than this is not read from a pipe: what has no end would fill the memory.
+const LARGEST_PIPE: u64 = 4 << 30;
+
+/// How long a pipe is waited for that nobody has opened to write.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Opens what is to be read: a file, a pipe or a terminal. Folders and devices are refused, because
+/// those have no end, and so is a pipe that nobody opens to write.
+///
+/// # Errors
+/// If it is one of these, or can't be opened.
+pub fn open_input(path: &Path) -> io::Result<File> {
+    let file = match is_pipe(&std::fs::metadata(path)?) {
+        true => open_pipe(path)?,
+        false => File::open(path)?,
+    };
     let meta = file.metadata()?;
-    // A device has no end.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if meta.file_type().is_char_device() || meta.file_type().is_block_device() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "it is a device, not a file"));
-        }
+    if meta.is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder, not a file"));
+    }
+    if is_device(&meta) && !file.is_terminal() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, DEVICE));
+    }
+    Ok(file)
+}
+
+const DEVICE: &str = "it is a device, not a file";
+
+#[cfg(unix)]
+fn is_device(meta: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    meta.file_type().is_char_device() || meta.file_type().is_block_device()
+}
+
+#[cfg(unix)]
+fn is_pipe(meta: &Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&meta.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &Metadata) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &Metadata) -> bool {
+    false
+}
+
+/// Opening a pipe waits for somebody who writes. The thread that waits in vain ends with the process.
+fn open_pipe(path: &Path) -> io::Result<File> {
+    let (send, opened) = std::sync::mpsc::channel();
+    let path = path.to_owned();
+    std::thread::Builder::new().spawn(move || send.send(File::open(path)))?;
+    let nobody = || io::Error::new(ErrorKind::TimedOut, "it is a pipe that nobody writes to");
+    opened.recv_timeout(PATIENCE).map_err(|_| nobody())?
+}
+
+pub(super) fn open(path: &Path, access: Access) -> io::Result<Source> {
+    let file = open_input(path)?;
+    let meta = file.metadata()?;
+    if is_device(&meta) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, DEVICE));
     }
     if !meta.is_file() || meta.len() == 0 {
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        file.take(LARGEST_PIPE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST_PIPE {
+            let what = format!("it is a pipe with more than {LARGEST_PIPE} bytes");
+            return Err(io::Error::new(ErrorKind::FileTooLarge, what));
+        }
         return Ok(Source::from_vec(bytes));
     }
     #[cfg(feature = "mmap")]
     if access == Access::Mapped
-        && let Some(mapped) = super::map::map(&file)
+        && let Some(mapped) = super::map::map(&file, Stamp::new(path, &meta))
     {
         return Ok(mapped);
     }
     let _ = access;
     Ok(Source::from_ranges(path, FileRanges { len: meta.len(), stamp: stamp(&meta), file }))
+}
+
+/// What tells that a file was rewritten. It is asked for by its path, so that no file is kept open; one
+/// that has taken its place is another file, and leaves the mapped one as it was.
+#[cfg(feature = "mmap")]
+#[derive(Debug)]
+pub(super) struct Stamp {
+    path: PathBuf,
+    id: Option<(u64, u64)>,
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+#[cfg(feature = "mmap")]
+impl Stamp {
+    fn new(path: &Path, meta: &Metadata) -> Stamp {
+        Stamp { path: path.to_owned(), id: id(meta), len: meta.len(), modified: stamp(meta) }
+    }
+
+    /// # Errors
+    /// [`Error::Changed`] if the file is there and has another size or was changed later.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Ok(now) = std::fs::metadata(&self.path) else { return Ok(()) };
+        let is_it = id(&now) == self.id;
+        match is_it && (now.len() != self.len || stamp(&now) != self.modified) {
+            true => Err(Error::Changed { path: self.path.clone() }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What tells files of one machine apart, where there is such a thing.
+#[cfg(all(feature = "mmap", unix))]
+fn id(meta: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((meta.dev(), meta.ino()))
+}
+
+#[cfg(all(feature = "mmap", not(unix)))]
+fn id(_: &Metadata) -> Option<(u64, u64)> {
+    None
 }
 
 /// A file that is read at positions, and must stay as it was when it was opened.

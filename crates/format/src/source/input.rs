@@ -48,12 +48,8 @@ impl Input {
             (Source::from_vec(Vec::new()), RealFolder::new(path, access), folder::model_name(&full))
         } else {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-            (
-                Source::open(path, access).map_err(io)?,
-                RealFolder::new(parent.unwrap_or(Path::new(".")), access),
-                name,
-            )
+            let source = Source::open(path, access).map_err(io)?;
+            (source, RealFolder::around(path, access), name)
         };
         let path = path.display().to_string();
         Ok(Input { name, path, source, folder: Arc::new(folder), is_folder })

@@ -19,12 +19,13 @@ mod signal;
 mod view;
 
 #[cfg(feature = "fs")]
-pub use file::Access;
+pub use file::{Access, open_input};
 #[cfg(feature = "fs")]
 pub use folder::RealFolder;
 pub use folder::{Folder, MemoryFolder};
 pub use input::Input;
-pub use name::is_plain_name;
+pub(crate) use name::folded;
+pub use name::{clashing_names, is_hidden, is_plain_name, name_problem, stays_inside};
 #[cfg(feature = "fs")]
 pub use signal::Deferred;
 #[cfg(feature = "fs")]
@@ -48,7 +49,7 @@ pub struct Source(Arc<Inner>);
 #[derive(Debug)]
 enum Inner {
     #[cfg(feature = "mmap")]
-    Mapped(memmap2::Mmap),
+    Mapped(memmap2::Mmap, file::Stamp),
     Owned(Vec<u8>),
     Ranges(Ranges),
 }
@@ -144,6 +145,11 @@ impl Source {
         Source(Arc::new(Inner::Ranges(Ranges { path, len, reader, head })))
     }
 
+    /// Whether both are one and the same, not just equal.
+    pub(crate) fn is(&self, other: &Source) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// How many bytes.
     pub fn len(&self) -> u64 {
         match &*self.0 {
@@ -161,7 +167,7 @@ impl Source {
     pub fn resident(&self) -> Option<&[u8]> {
         match &*self.0 {
             #[cfg(feature = "mmap")]
-            Inner::Mapped(map) => Some(map),
+            Inner::Mapped(map, _) => Some(map),
             Inner::Owned(bytes) => Some(bytes),
             Inner::Ranges(_) => None,
         }
@@ -236,6 +242,19 @@ impl Source {
         match self.view(range.clone()) {
             Some(view) => view.load(),
             None => Ok(Bytes::owned(self.to_vec(range)?)),
+        }
+    }
+
+    /// Whether the file is still what it was when it was mapped, as far as its size and the time of its
+    /// last change tell. What is read range by range is compared at every read.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if it is not.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        match &*self.0 {
+            #[cfg(feature = "mmap")]
+            Inner::Mapped(_, stamp) => stamp.check(),
+            _ => Ok(()),
         }
     }
 

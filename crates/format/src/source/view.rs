@@ -42,7 +42,12 @@ impl View {
 
     /// Whether the bytes are some of this source.
     pub fn is_in(&self, source: &Source) -> bool {
-        Arc::ptr_eq(&self.source.0, &source.0)
+        self.source.is(source)
+    }
+
+    /// What the bytes are some of.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The very same bytes of the same file, not just equal ones.

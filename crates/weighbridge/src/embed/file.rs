@@ -246,7 +246,7 @@ fn facts(
     };
     let mut facts = Facts::new();
     let mut add = |name: &str, value: serde_json::Value| facts.insert(name.to_owned(), value);
-    add("journal version", 3.into());
+    add("journal version", 4.into());
     add(Journal::MODEL, settings.model.as_str().into());
     add(Journal::WEIGHTS, model.weights.as_str().into());
     add("precision", precision.name().into());

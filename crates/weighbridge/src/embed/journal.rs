@@ -4,11 +4,16 @@
 //! * `OUT.partial`: the rows, as the output will have them where its layout allows that, else as f32
 //!   values;
 //! * `OUT.partial.records`: a line with a JSON object for each row, written before the row;
-//! * `OUT.partial.windows`: a line for each window, written after its rows: how many there are, the
-//!   bytes of their records, and what storing them changed;
+//! * `OUT.partial.windows`: a line for each window, written after its rows: a checksum, how many rows
+//!   there are, the bytes of their records, and what storing them changed;
 //! * `OUT.partial.json`: what the rows depend on. The journal exists when this file does.
+//!
+//! The checksum is a CRC-32 over the window before it (its checksum), the rest of the line, the
+//! records and the rows. Going on, every window is compared with it: rows that were damaged, moved or
+//! never reached the disk are made anew, with all that follow.
 
 use super::texts::TextRow;
+use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,19 +29,55 @@ use weighbridge_format::{Advice, Error, View};
 /// What is lost at most when the machine fails, rather than the process.
 const SYNC_EVERY: Duration = Duration::from_secs(2);
 
+/// A line of a window is never longer.
+const LONGEST_LINE: u64 = 1 << 16;
+
 /// What the rows depend on: names and values, for people too.
 pub(super) type Facts = serde_json::Map<String, serde_json::Value>;
 
 /// A window that is done.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Window {
-    /// Bytes of its line, if it was read.
+    /// Bytes of its line.
     #[serde(skip)]
     line: u64,
+    /// Its checksum, as its line has it.
+    #[serde(skip)]
+    checksum: u32,
+    /// The checksum of what comes before its records.
+    #[serde(skip)]
+    before: u32,
     /// Bytes of the records.
     records: u64,
     #[serde(flatten)]
     figures: RowFigures,
+}
+
+impl Window {
+    /// A line behind a window with this checksum.
+    fn parse(line: &[u8], previous: u32) -> Option<Window> {
+        let (checksum, text) = line.strip_suffix(b"\n")?.split_at_checked(8)?;
+        let checksum = u32::from_str_radix(std::str::from_utf8(checksum).ok()?, 16).ok()?;
+        let window: Window = serde_json::from_slice(text).ok()?;
+        Some(Window { line: line.len() as u64, checksum, before: after(previous, text), ..window })
+    }
+
+    /// The line of a window behind one with this checksum, with its records and rows.
+    fn close(&mut self, previous: u32, content: [&[u8]; 2]) -> Vec<u8> {
+        let text = [b" ".to_vec(), serde_json::to_vec(self).unwrap_or_default()].concat();
+        self.before = after(previous, &text);
+        self.checksum = content.into_iter().fold(self.before, after);
+        let line = [format!("{:08x}", self.checksum).as_bytes(), &text, b"\n"].concat();
+        self.line = line.len() as u64;
+        line
+    }
+}
+
+/// The checksum of what has this one, with some bytes behind it.
+fn after(checksum: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = Hasher::new_with_initial(checksum);
+    hasher.update(bytes);
+    hasher.finalize()
 }
 
 #[derive(Debug)]
@@ -206,16 +247,16 @@ impl Journal {
         let mut rows = bytes.saturating_sub(self.front) / self.row_bytes;
         let file = File::open(&self.paths.windows);
         let file = file.map_err(|e| Error::io(&self.paths.windows, e))?;
-        let mut list = Vec::new();
+        let mut list: Vec<Window> = Vec::new();
         let (mut lines, mut line) = (BufReader::new(file), Vec::new());
         loop {
             line.clear();
-            let read = lines.read_until(b'\n', &mut line);
+            // A longer line is none of ours.
+            let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
             read.map_err(|e| Error::io(&self.paths.windows, e))?;
+            let previous = list.last().map_or(0, |window| window.checksum);
             // A part of a line is what a failing machine did not get written.
-            let Some(whole) = line.strip_suffix(b"\n") else { break };
-            let Ok(mut window) = serde_json::from_slice::<Window>(whole) else { break };
-            window.line = line.len() as u64;
+            let Some(window) = Window::parse(&line, previous) else { break };
             let Some(left) = rows.checked_sub(window.figures.rows) else { break };
             rows = left;
             list.push(window);
@@ -244,41 +285,56 @@ impl Journal {
         let Some(window) = self.available.last().copied().filter(|_| !self.appending) else {
             return Ok(false);
         };
-        let mut found = Vec::new();
-        for (row, number) in rows.iter().zip(self.finished() + 1..) {
-            let expected = row.record.len() as u64 + 1;
-            found.clear();
-            let read = self.earlier.by_ref().take(expected).read_to_end(&mut found);
-            read.map_err(|e| Error::io(&self.paths.records, e))?;
-            match found.split_last() {
-                Some((b'\n', record)) if record == row.record.as_bytes() => {}
-                // A part of a line: what a failing machine did not get written.
-                _ if !found.contains(&b'\n') && found.len() as u64 != expected => return Ok(false),
-                _ => {
-                    let what = format!(
-                        "row {number} of {} is of another text than the input has there",
-                        self.paths.rows.display()
-                    );
-                    return Err(other_input(what));
-                }
+        let Some(records) = self.intact(&window)? else { return Ok(false) };
+        let lines = records.split(|b| *b == b'\n');
+        for ((row, line), number) in rows.iter().zip(lines).zip(self.finished() + 1..) {
+            // Behind the last line there is nothing.
+            if number > self.finished() + window.figures.rows {
+                break;
+            }
+            if line != row.record.as_bytes() {
+                let what = format!(
+                    "row {number} of {} is of another text than the input has there",
+                    self.paths.rows.display()
+                );
+                return Err(other_input(what));
             }
         }
         if window.figures.rows != count {
             return Ok(false);
         }
         self.available.pop();
-        self.add(window);
+        self.add(&window);
         Ok(true)
     }
 
-    fn add(&mut self, window: Window) -> Vec<u8> {
-        let mut line = serde_json::to_vec(&window).unwrap_or_default();
-        line.push(b'\n');
+    /// The records of the next window, if they and its rows are what was written.
+    fn intact(&mut self, window: &Window) -> Result<Option<Vec<u8>>, Error> {
+        let mut records = Vec::new();
+        let read = self.earlier.by_ref().take(window.records).read_to_end(&mut records);
+        read.map_err(|e| Error::io(&self.paths.records, e))?;
+        let mut checksum = Hasher::new_with_initial(window.before);
+        checksum.update(&records);
+        let io = |e| Error::io(&self.paths.rows, e);
+        let start = self.front + self.finished() * self.row_bytes;
+        (&self.rows).seek(SeekFrom::Start(start)).map_err(io)?;
+        let mut rows = (&self.rows).take(window.figures.rows.saturating_mul(self.row_bytes));
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            match rows.read(&mut buffer).map_err(io)? {
+                0 => break,
+                n => checksum.update(&buffer[..n]),
+            }
+        }
+        let is_intact = rows.limit() == 0 && checksum.finalize() == window.checksum;
+        Ok(is_intact.then_some(records))
+    }
+
+    fn add(&mut self, window: &Window) {
         self.finished.records += window.records;
         self.finished.figures.add(&window.figures);
-        // A figure that was read may have other digits when it is written again.
-        self.window_bytes += if window.line > 0 { window.line } else { line.len() as u64 };
-        line
+        self.finished.checksum = window.checksum;
+        self.window_bytes += window.line;
     }
 
     /// Adds rows with their bytes, behind the finished ones.
@@ -302,7 +358,10 @@ impl Journal {
             self.records.sync_data().map_err(|e| Error::io(&self.paths.records, e))?;
             self.rows.sync_data().map_err(|e| Error::io(&self.paths.rows, e))?;
         }
-        let line = self.add(Window { line: 0, records: text.len() as u64, figures: *figures });
+        let mut window =
+            Window { records: text.len() as u64, figures: *figures, ..Window::default() };
+        let line = window.close(self.finished.checksum, [&text, bytes]);
+        self.add(&window);
         let io = |e| Error::io(&self.paths.windows, e);
         self.windows.write_all(&line).map_err(io)?;
         if sync {

@@ -1,7 +1,7 @@
 //! The files of a model: which are needed, whether they are all there, and whose architecture it is.
 
 use crate::plan::Piece;
-use crate::source::is_plain_name;
+use crate::source::{Access, Folder, RealFolder, clashing_names, is_plain_name, stays_inside};
 use crate::{Advice, Error};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -56,11 +56,14 @@ pub(super) trait Offer {
 pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piece)>, Error> {
     let mut names = BTreeSet::new();
     for name in offer.names() {
-        if !is_plain_name(&name) {
+        if !stays_inside(&name) {
             let what = format!("{model} has a file named {name:?}, which leads out of its folder");
             return Err(Error::refused(what, "nothing was fetched"));
         }
-        names.insert(name);
+        // Others that may not become files (`.DS_Store`) are none that a model needs.
+        if is_plain_name(&name) {
+            names.insert(name);
+        }
     }
     let piece = |name: &str| match names.contains(name) {
         true => offer.piece(name),
@@ -88,6 +91,10 @@ pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piec
         if !chosen.iter().any(|(n, _)| n == name) {
             chosen.push((name.clone(), piece(name)?));
         }
+    }
+    if let Some((_, name)) = clashing_names(chosen.iter().map(|(n, _)| n.as_str())).first() {
+        let what = format!("{model} has {name:?} and a file that is the same one on some systems");
+        return Err(Error::refused(what, "nothing was fetched"));
     }
     let total = chosen.iter().try_fold(0u64, |sum, (_, p)| sum.checked_add(p.len()));
     match total.filter(|bytes| *bytes <= LARGEST_MODEL) {
@@ -136,9 +143,7 @@ fn shards(index: &[u8]) -> Result<BTreeSet<String>, Error> {
     let map = json["weight_map"].as_object().ok_or_else(|| broken("it has no weight_map"))?;
     let mut names = BTreeSet::new();
     for shard in map.values() {
-        // A colon would be a drive on Windows.
-        let is_shard =
-            |n: &&str| is_plain_name(n) && !n.contains(':') && n.ends_with(".safetensors");
+        let is_shard = |n: &&str| is_plain_name(n) && n.ends_with(".safetensors");
         let name = shard.as_str().filter(is_shard);
         names.insert(name.ok_or_else(|| broken(&format!("it names {shard}")))?.to_owned());
     }
@@ -192,22 +197,25 @@ pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error
 
 /// The same for a folder that has a configuration.
 pub(super) fn check_folder(model: &str, folder: &Path) -> Result<(), Error> {
-    let path = folder.join(CONFIG);
-    let io = |e| Error::io(&path, e);
-    if !path.is_file() {
+    if !folder.join(CONFIG).is_file() {
         return Ok(());
     }
-    if std::fs::metadata(&path).map_err(io)?.len() > LARGEST_CONFIG {
-        return Err(Error::limit(format!("bytes of {CONFIG} of {model}"), LARGEST_CONFIG));
+    match small_file(folder, CONFIG, LARGEST_CONFIG)? {
+        Some(config) => check_architecture(model, &config),
+        None => Err(Error::limit(format!("bytes of {CONFIG} of {model}"), LARGEST_CONFIG)),
     }
-    check_architecture(model, &std::fs::read(&path).map_err(io)?)
+}
+
+/// A file of a folder; nothing if it is larger than such a file is.
+fn small_file(folder: &Path, name: &str, limit: u64) -> Result<Option<Bytes>, Error> {
+    let source = RealFolder::new(folder, Access::Reads).open(name);
+    let source = source.map_err(|e| Error::io(&folder.join(name), e))?;
+    (source.len() <= limit).then(|| source.bytes(0..source.len())).transpose()
 }
 
 /// What the configuration of a folder calls the architecture, if it says so.
 pub(super) fn architecture(folder: &Path) -> Option<String> {
-    let path = folder.join(CONFIG);
-    let size = std::fs::metadata(&path).ok()?.len();
-    let config = if size <= LARGEST_CONFIG { std::fs::read(&path).ok()? } else { return None };
+    let config = small_file(folder, CONFIG, LARGEST_CONFIG).ok()??;
     let spec = ModelSpec::from_files(&Config(&config)).ok()?;
     spec.architecture.map(|fact| fact.value)
 }
@@ -225,11 +233,11 @@ pub(super) fn lacks(folder: &Path) -> Option<String> {
     if !has(INDEX) {
         return missing(MODEL);
     }
-    let size = std::fs::metadata(folder.join(INDEX)).map_or(0, |m| m.len());
-    if size > LARGEST_INDEX {
-        return Some(format!("{INDEX} is absurdly large"));
-    }
-    let index = std::fs::read(folder.join(INDEX)).unwrap_or_default();
+    let index = match small_file(folder, INDEX, LARGEST_INDEX) {
+        Ok(Some(index)) => index,
+        Ok(None) => return Some(format!("{INDEX} is absurdly large")),
+        Err(error) => return Some(error.to_string()),
+    };
     match shards(&index) {
         Ok(names) => names.iter().find(|name| !has(name)).and_then(|name| missing(name)),
         Err(error) => Some(error.to_string()),

@@ -6,8 +6,7 @@
 use super::files::{Offer, lacks};
 use crate::Error;
 use crate::plan::Piece;
-use crate::source::is_plain_name;
-use crate::source::{Access, Source};
+use crate::source::{Access, Folder, RealFolder, is_plain_name};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -77,7 +76,7 @@ fn newest_first(snapshots: &Path) -> Vec<PathBuf> {
     list.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The files of a snapshot, links followed.
+/// The files of a snapshot, links into its blobs followed.
 #[derive(Debug)]
 pub(super) struct SnapshotFiles(pub PathBuf);
 
@@ -89,8 +88,8 @@ impl Offer for SnapshotFiles {
     }
 
     fn piece(&self, name: &str) -> Result<Piece, Error> {
-        let path = self.0.join(name);
-        let source = Source::open(&path, Access::Mapped).map_err(|e| Error::io(&path, e))?;
+        let source = RealFolder::new(&self.0, Access::Mapped).open(name);
+        let source = source.map_err(|e| Error::io(&self.0.join(name), e))?;
         let view = source.view(0..source.len());
         view.map(Piece::View).ok_or_else(|| Error::refused(format!("{name} is too large"), ""))
     }

@@ -30,6 +30,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 use weighbridge_format::model::{Note, NoteKind, SubwordVectors, Subwords, norm};
+use weighbridge_format::source::Source;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor, Vocabulary};
 use weighbridge_search::{Hit, Metric, NotFinite, Query, nearest_telling};
@@ -44,6 +45,7 @@ pub struct Embeddings {
     /// Rows of words; those of subwords are behind them.
     count: usize,
     dim: usize,
+    opened: Vec<Source>,
     /// Rows that no search can find, once one has met them.
     not_finite: OnceLock<Option<NotFinite>>,
 }
@@ -103,8 +105,18 @@ impl Embeddings {
             matrix: found.matrix.clone(),
             subwords: found.subwords.cloned(),
             words: found.words.map(Cow::into_owned),
+            opened: container.opened.clone(),
             not_finite: OnceLock::new(),
         })
+    }
+
+    /// Whether the file is still what it was when it was opened. One that is mapped and rewritten gives
+    /// other words and values, and no error.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if it is not.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.opened.iter().try_for_each(Source::check_unchanged)
     }
 
     /// How many words there are.
@@ -283,6 +295,7 @@ impl Embeddings {
         let rows = TensorRows::new(&self.matrix);
         let found = nearest_telling(&rows, self.count, queries, k, Metric::Cosine);
         let (hits, not_finite) = found.map_err(search_error)?;
+        self.check_unchanged()?;
         if k > 0 && !queries.is_empty() {
             self.not_finite.get_or_init(|| not_finite);
         }

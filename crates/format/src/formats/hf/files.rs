@@ -18,14 +18,6 @@ impl Files<'_> {
         source.view(0..source.len()).ok_or_else(|| finding().found("too large").into())
     }
 
-    /// A file that only points to another one. What can't be opened does not.
-    pub(super) fn is_pointer(&self, name: &str) -> Result<bool, Stop> {
-        match self.0.open(name) {
-            Ok(source) => Ok(recognise_pointer(source.head()?).is_some()),
-            Err(_) => Ok(false),
-        }
-    }
-
     pub(super) fn source(&self, name: &str) -> Result<Source, Stop> {
         let source = self.0.open(name).map_err(|e| {
             let finding = MISSING.at(0..0).in_file(name).field(name).expected("a readable file");

@@ -6,9 +6,12 @@ use super::tokenizer::LIST;
 use super::{MISSING, TENSORS, describe};
 use crate::Input;
 use crate::model::{Attachment, Container, Note, NoteKind, Subject, Value};
+use crate::source::mistaken::recognise_pointer;
+use crate::source::name_problem;
 use crate::spec::ModelFiles;
 use crate::wire::{Findings, MARK};
 use std::collections::HashSet;
+use std::io::ErrorKind;
 
 pub(super) const MODEL: &str = "model.safetensors";
 pub(super) const INDEX: &str = "model.safetensors.index.json";
@@ -84,10 +87,8 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
         };
         let is_other = OTHER_WEIGHTS.iter().any(|e| name.ends_with(e));
         if (view.is_err() && !known) || is_other {
-            if !is_other && files.is_pointer(&name)? {
-                let text =
-                    format!("{name} is a Git LFS pointer, not the file itself; it is left out");
-                let note = Note::new(NoteKind::LeftOut, text);
+            if let Some(why) = left_out(&name, &files)?.filter(|_| !is_other) {
+                let note = Note::new(NoteKind::LeftOut, format!("{name} is left out: {why}"));
                 container.notes.push(note.about(Subject::File(name.clone())));
             }
             container.ignored.push(Subject::File(name));
@@ -113,6 +114,23 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let place = |name: &str| CARRIED.iter().position(|n| *n == name).unwrap_or(usize::MAX);
     container.attachments.sort_by_key(|a| place(&a.name));
     Ok(container)
+}
+
+/// Why a file that others would carry is not, if that has to be said. Whoever put a pipe or a link to
+/// nowhere there, and the tools that keep `.git` and `.cache`, know it.
+fn left_out(name: &str, files: &Files) -> Result<Option<String>, Stop> {
+    if [".git/", ".cache/"].contains(&name) {
+        return Ok(None);
+    }
+    if let Some(why) = name_problem(name.trim_end_matches('/')) {
+        return Ok(Some(why.to_owned()));
+    }
+    Ok(match files.0.open(name) {
+        // A link that leads elsewhere, or what nobody may read.
+        Err(e) => (e.kind() == ErrorKind::PermissionDenied).then(|| e.to_string()),
+        Ok(source) => recognise_pointer(source.head()?)
+            .map(|_| "it is a Git LFS pointer, not the file itself".to_owned()),
+    })
 }
 
 /// How the header of a safetensors file is named where it travels as a file.

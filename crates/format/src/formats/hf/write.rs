@@ -11,7 +11,8 @@ use crate::Error;
 use crate::model::Tensor;
 use crate::model::{Attachment, Container, Encoding, Note, NoteKind, Subject, Value};
 use crate::plan::{Changed, FilePlan, Holds, Keeps, Piece, Plan, Report, fit, measure};
-use crate::source::is_plain_name;
+use crate::source::{clashing_names, folded, is_plain_name, name_problem};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use weighbridge_codec::DType;
 
@@ -63,7 +64,8 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
             vec![written_anew(container, &untold(&[]), &mut report)?]
         }
     };
-    let mut files = Vec::new();
+    let mut files: Vec<FilePlan> = Vec::new();
+    let refused = refused_names(container, &models);
     let is_anew = models.iter().all(|m| m.is_anew);
     for a in &container.attachments {
         if a.name.starts_with(PARTS) {
@@ -72,7 +74,10 @@ pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
         } else if is_anew && (a.name == INDEX || is_header(container, a)?) {
             // About the safetensors files that there were.
             report.ignored.push(Subject::File(a.name.clone()));
-        } else if !is_header(container, a)? {
+        } else if is_header(container, a)? {
+        } else if let Some(why) = refused.get(a.name.as_str()) {
+            report.lose(Subject::Attachment(a.name.clone()), why.clone());
+        } else {
             files.push(file(&a.name, vec![Piece::View(a.data.clone())]));
         }
     }
@@ -99,25 +104,44 @@ fn file(name: &str, pieces: Vec<Piece>) -> FilePlan {
     file
 }
 
-/// Names come from a file: none may lead out of the folder, and none may be a file and a folder.
+/// Names come from a file: those that may not become files, and why. Of names that can't be together
+/// in a folder the tensors' stay, then those in lower case throughout, as `config.json` is, and files
+/// rather than what would be in folders of their names.
+fn refused_names<'a>(
+    container: &'a Container,
+    models: &[Model],
+) -> HashMap<&'a str, Cow<'static, str>> {
+    let attached = container.attachments.iter().map(|a| a.name.as_str());
+    let mut names: Vec<&str> = attached.filter(|n| !n.starts_with(PARTS)).collect();
+    let problems = names.iter().filter_map(|n| Some((*n, name_problem(n)?.into())));
+    let mut refused: HashMap<_, _> = problems.collect();
+    names.retain(|name| !refused.contains_key(name));
+    names.sort_by_key(|name| (folded(name) != **name, name.matches('/').count()));
+    let own: Vec<&str> = models.iter().filter_map(|m| m.file.beside.as_deref()).collect();
+    for (place, other) in clashing_names(own.iter().copied().chain(names.iter().copied())) {
+        if let Some(name) = place.checked_sub(own.len()).and_then(|i| names.get(i)) {
+            let why = format!("it can't be in a folder with {other:?} on every system");
+            refused.insert(name, why.into());
+        }
+    }
+    refused
+}
+
+/// The last look at all names: what is wrong here was not left out above.
 fn check_names(files: &[FilePlan]) -> Result<(), Error> {
-    let names: HashSet<&str> = files.iter().filter_map(|f| f.beside.as_deref()).collect();
-    for name in &names {
-        if !is_plain_name(name) {
-            return Err(Error::refused(
-                format!("{name:?} is not the name of a file in the folder"),
-                "the file may want to write somewhere else; don't trust it",
-            ));
-        }
-        let mut parents = name.match_indices('/').map(|(at, _)| &name[..at]);
-        if let Some(parent) = parents.find(|p| names.contains(p)) {
-            return Err(Error::refused(format!("{parent:?} would be a file and a folder"), ""));
-        }
+    let names = || files.iter().filter_map(|f| f.beside.as_deref());
+    let problem = names().find_map(|name| Some((name, name_problem(name)?.to_owned())));
+    let clash = || {
+        let (place, other) = clashing_names(names()).into_iter().next()?;
+        Some((names().nth(place)?, format!("it can't be in a folder with {other:?}")))
+    };
+    match problem.or_else(clash) {
+        None => Ok(()),
+        Some((name, why)) => Err(Error::refused(
+            format!("{name:?} can't be a file of the folder: {why}"),
+            "the file may want to write somewhere else; don't trust it",
+        )),
     }
-    if names.len() != files.len() {
-        return Err(Error::refused("two files have the same name", ""));
-    }
-    Ok(())
 }
 
 /// A planned safetensors file, and the texts in its header.
@@ -149,7 +173,12 @@ fn known_headers(container: &Container) -> Result<Vec<(String, String)>, Error> 
         }
     }
     list.extend(headers(container));
-    Ok(list)
+    // Where they would stand under another name, or lead out of the folder, one file is written anew.
+    let is_safe = |name: &str| is_plain_name(name) && name.ends_with(".safetensors");
+    match list.iter().all(|(name, _)| is_safe(name)) {
+        true => Ok(list),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// The safetensors files with their old headers, if those are about the tensors that there are.

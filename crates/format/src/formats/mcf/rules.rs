@@ -6,8 +6,7 @@ use super::{carry, quant_info, write};
 use crate::Error;
 use crate::model::{BlockCoded, Container, Encoding, Scaled, Scaling, Tensor};
 use crate::plan::Piece;
-use crate::source::Source;
-use crate::source::View;
+use crate::source::{Source, View, name_problem};
 use crate::wire::{Finding, Findings, to_len};
 use crate::{Input, Options, rules};
 use std::collections::HashSet;
@@ -54,7 +53,7 @@ rules! {
     PADDING "MCF-37" Warning "padding is not zero";
     MODEL_INFO "MCF-38" Error "ModelInfo is malformed";
     KEY_TWICE "MCF-39" Error "a key or a file appears twice";
-    PATH "MCF-40" Error "a file's path is not relative, or leads out of its folder";
+    PATH "MCF-40" Error "a file's path is not relative, leads out of its folder, or is one that tools or systems act on";
     RESOURCE "MCF-41" Warning "a file is not what its name says";
     NOT_FINITE "MCF-42" Warning "a value is not a finite number";
     ORDER "MCF-43" Warning "parts are not in their usual places";
@@ -80,9 +79,12 @@ pub(super) fn check(
     }
     check_finite(container, NOT_FINITE, findings)?;
     for a in &container.attachments {
-        if !carry::is_section(&a.name) && !crate::source::is_plain_name(&a.name) {
+        if !carry::is_section(&a.name)
+            && let Some(why) = name_problem(&a.name)
+        {
             let finding = PATH.at(a.data.span()).field(format!("file {:?}", a.name));
-            findings.push(finding.expected("a relative path without .."));
+            findings
+                .push(finding.expected("a relative path that is plain on every system").found(why));
         }
     }
     match findings.wants(ORDER) {

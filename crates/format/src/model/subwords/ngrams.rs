@@ -196,7 +196,12 @@ fn distinct(bytes: &[u8], count: usize, most: u64) -> u64 {
     match usize::try_from(most) {
         Ok(most) if most < count => {
             let mut seen = vec![0u8; most / 8 + 1];
-            indices.for_each(|index| seen[(index / 8) as usize] |= 1 << (index % 8));
+            // A mapped file may have been rewritten since the largest was found.
+            for (byte, bit) in indices.map(|index| (index / 8, index % 8)) {
+                if let Some(seen) = seen.get_mut(to_len(byte)) {
+                    *seen |= 1 << bit;
+                }
+            }
             seen.iter().map(|byte| u64::from(byte.count_ones())).sum()
         }
         _ => {
