@@ -157,7 +157,7 @@ class Report(QuantizeCase):
 
     def test_report_only(self):
         source = self.source(weights(6))
-        done = self.run_program("quantize", source, "--method", "k4", "--report-only", "--json")
+        done = self.run_program("quantize", source, "--method", "k4", "--dry-run", "--json")
         only = json.loads(done.stdout)
         self.assertEqual((only["written"], only["files"]), (False, []))
         self.assertEqual([p.name for p in self.folder.iterdir()], [source.name])

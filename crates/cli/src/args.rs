@@ -1,20 +1,27 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
+mod complete;
 mod encoder;
+mod global;
+mod groups;
 mod models;
+mod named;
 mod quantize;
 mod words;
 
 pub(crate) use encoder::{Compare, Embed, Tokenize};
+pub(crate) use global::{Global, color_of};
 pub(crate) use models::{Models, ModelsVerb, Pull};
 pub(crate) use quantize::Quantize;
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
+
+use named::Named;
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weighbridge::source::Access;
 use weighbridge::{Edit, FormatInfo, Formats, OptionSpec, Options};
 
@@ -26,10 +33,8 @@ use weighbridge::{Edit, FormatInfo, Formats, OptionSpec, Options};
     max_term_width = 100
 )]
 pub(crate) struct Cli {
-    /// Read files piece by piece instead of mapping them into memory: slower, but a file that is
-    /// cut short or rewritten in the meantime is reported as an error
-    #[arg(long, global = true)]
-    pub no_mmap: bool,
+    #[command(flatten)]
+    pub global: Global,
     #[command(subcommand)]
     pub command: Verb,
 }
@@ -41,7 +46,7 @@ pub(crate) enum Verb {
   weighbridge inspect model.safetensors
   weighbridge inspect minilm
   weighbridge inspect minilm.weights --tensors '*LayerNorm*' --stats
-  weighbridge inspect model.oinf --json | jq .tensors[0]
+  weighbridge inspect model.oinf --json | jq '.tensors[0]'
   weighbridge inspect broken.weights --bytes")]
     Inspect(Inspect),
     /// Check files against every rule of their format
@@ -51,11 +56,11 @@ pub(crate) enum Verb {
 Examples:
   weighbridge verify minilm.weights
   weighbridge verify minilm
-  weighbridge verify --quick *.safetensors
+  weighbridge verify --quick model.safetensors words.fifu
   weighbridge verify --json model.oinf | jq .findings"
     )]
     Verify(Verify),
-    /// Convert a file or a Hugging Face model directory into another format
+    /// Convert a file or a model directory into another format
     #[command(after_help = "Examples:
   weighbridge convert all-MiniLM-L6-v2/ minilm.weights
   weighbridge convert minilm minilm.mcf
@@ -75,21 +80,21 @@ Examples:
     Embed(Embed),
     Compare(Compare),
     Tokenize(Tokenize),
-    /// Compare two files of any formats by all that they hold, or two models by their vectors
+    /// Compare two files by content, or two models by their vectors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
 Examples:
   weighbridge diff minilm minilm.mcf --texts default
   weighbridge diff before.oinf after.oinf --tolerance 1e-6
   weighbridge diff model.safetensors model.weights --tensors-only
-  weighbridge diff a.npy b.npy --json | jq .tensors[0].values")]
+  weighbridge diff a.npy b.npy --json | jq '.tensors[0].values'")]
     Diff(Diff),
     /// List the formats and what each can hold
     #[command(after_help = "Examples:
   weighbridge formats
   weighbridge formats --json | jq '.[].id'")]
     Formats(ListFormats),
-    /// Make a folder with a sample of each format and show what can be done with them
+    /// Make a sample of each format and show what can be done with them
     #[command(after_help = "Examples:
   weighbridge quickstart
   weighbridge quickstart /tmp/try-it")]
@@ -102,11 +107,18 @@ Examples:
         /// The shell to write for
         shell: clap_complete::Shell,
     },
+    /// Print the manual page of the program or a verb, or write all
+    #[command(after_help = "Examples:
+  weighbridge man | man -l -
+  weighbridge man convert | man -l -
+  weighbridge man -o ~/.local/share/man/man1")]
+    Man(Man),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
     /// A file, a Hugging Face model directory, or the name of a model
+    #[arg(add = complete::files_and_models())]
     pub file: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -131,7 +143,7 @@ pub(crate) struct Inspect {
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// Files, Hugging Face model directories, or names of models
-    #[arg(required = true)]
+    #[arg(required = true, add = complete::files_and_models())]
     pub files: Vec<PathBuf>,
     /// Print one object per file, in an array if there are several
     #[arg(long)]
@@ -144,11 +156,12 @@ pub(crate) struct Verify {
 #[derive(Debug, Args)]
 pub(crate) struct Convert {
     /// A file, a Hugging Face model directory, or the name of a model
+    #[arg(add = complete::files_and_models())]
     pub input: PathBuf,
-    /// Where to write; its extension decides the format
-    pub output: PathBuf,
+    #[command(flatten)]
+    pub output: Destination,
     /// Target format; by default the output's extension decides
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = Named::formats())]
     pub to: Option<String>,
     /// Type to store real numbers in
     #[arg(long, value_parser = ["f32", "f16", "bf16"])]
@@ -184,6 +197,24 @@ pub(crate) struct Convert {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where a verb writes: an argument, or a flag for those who are used to one.
+#[derive(Debug, Args)]
+pub(crate) struct Destination {
+    /// Where to write; its extension decides the format
+    #[arg(value_name = "OUT", required_unless_present = "output")]
+    out: Option<PathBuf>,
+    /// The same as OUT
+    #[arg(long, short, value_name = "OUT", conflicts_with = "out")]
+    output: Option<PathBuf>,
+}
+
+impl Destination {
+    /// The one that was given: the command line is only understood with one.
+    pub(crate) fn path(&self) -> &Path {
+        self.out.as_deref().or(self.output.as_deref()).unwrap_or(Path::new(""))
+    }
 }
 
 /// What is done with a damaged file.
@@ -228,8 +259,10 @@ impl MetadataEdits {
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// A file, a Hugging Face model directory, or the name of a model
+    #[arg(add = complete::files_and_models())]
     pub first: PathBuf,
     /// The one to compare it with
+    #[arg(add = complete::files_and_models())]
     pub second: PathBuf,
     /// Compare the tensors only, not the metadata, words, records and files
     #[arg(long, conflicts_with = "texts")]
@@ -259,10 +292,30 @@ pub(crate) struct ListFormats {
 pub(crate) struct Quickstart {
     /// Where to put the samples
     #[arg(default_value = "quickstart")]
-    pub folder: PathBuf,
+    folder: PathBuf,
+    /// The same as FOLDER
+    #[arg(long, short, value_name = "FOLDER", conflicts_with = "folder")]
+    output: Option<PathBuf>,
     /// Use only what is in the program: no model is looked for or fetched
     #[arg(long)]
     pub offline: bool,
+}
+
+impl Quickstart {
+    /// Where to put the samples.
+    pub(crate) fn folder(&self) -> &Path {
+        self.output.as_deref().unwrap_or(&self.folder)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The verb to describe; without it, the program
+    #[arg(conflicts_with = "output")]
+    pub verb: Option<String>,
+    /// Write a page for the program and one for each verb into this folder
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -326,7 +379,7 @@ pub(crate) fn command() -> Command {
         let help = "Read the input as this format, whatever it looks like";
         Arg::new("from").long("from").value_name("FORMAT").value_parser(ids).help(help)
     };
-    let mut command = Cli::command();
+    let mut command = groups::grouped(Cli::command().long_version(crate::version::long()));
     // Which formats a verb writes.
     let none: fn(&FormatInfo) -> bool = |_| false;
     for (verb, writes) in [
@@ -337,6 +390,7 @@ pub(crate) fn command() -> Command {
         ("analogy", none),
         ("evaluate", none),
         ("metadata", none),
+        ("diff", none),
         ("select", |_| true),
         ("convert", |_| true),
         ("quantize", |info| info.quantized.is_some()),
@@ -349,6 +403,10 @@ pub(crate) fn command() -> Command {
             let options = format_options().into_iter().filter(|o| o.reading || written(o));
             c.arg(from()).args(options.map(to_arg))
         });
+    }
+    for verb in ["embed", "compare", "tokenize"] {
+        let help = "Read the model as this format, whatever it looks like";
+        command = command.mut_subcommand(verb, |c| c.arg(from().help(help)));
     }
     command
 }
@@ -363,8 +421,15 @@ pub(crate) struct Invocation {
     pub options: Options,
     /// Failures are printed as JSON too.
     pub json: bool,
+    /// How files are reached, and how much is said.
+    pub global: Global,
+}
+
+impl Invocation {
     /// How files are reached.
-    pub access: Access,
+    pub(crate) fn access(&self) -> Access {
+        if self.global.no_mmap { Access::Reads } else { Access::Mapped }
+    }
 }
 
 /// Parses a command line, the program's name first.
@@ -374,9 +439,8 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Invocation, clap::Error> {
     let verb = matches.subcommand().map(|(_, matches)| matches);
     let options = verb.map(given_options).unwrap_or_default();
     let json = verb.is_some_and(|m| m.try_get_one::<bool>("json").is_ok_and(|v| v == Some(&true)));
-    let access = if cli.no_mmap { Access::Reads } else { Access::Mapped };
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
-    Ok(Invocation { verb: cli.command, name, options, json, access })
+    Ok(Invocation { verb: cli.command, name, options, json, global: cli.global })
 }
 
 fn given_options(matches: &ArgMatches) -> Options {
@@ -395,6 +459,9 @@ fn given_options(matches: &ArgMatches) -> Options {
     }
     options
 }
+
+#[cfg(test)]
+mod examples;
 
 #[cfg(test)]
 mod tests {

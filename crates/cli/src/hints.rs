@@ -1,6 +1,6 @@
 //! What would help, in the words of the command line: flags and verbs.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 use weighbridge::{Advice, Conversion, Error, Listing, Verdict};
 
 /// The verb that was typed, whose flags hints may name.
@@ -47,7 +47,9 @@ fn hint_for(advice: &Advice, verb: &str) -> String {
         }
         Advice::All(list) => {
             let hints = list.iter().map(|advice| hint_for(advice, verb));
-            hints.filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join("; ")
+            let hints: Vec<_> = hints.filter(|hint| !hint.is_empty()).collect();
+            // A question ends by itself.
+            hints.join("; ").replace("?; ", "? ")
         }
         other => other.to_string(),
     }
@@ -67,8 +69,9 @@ fn typed(verb: &str, option: &str, value: &str) -> String {
 
 /// Whether a verb has a flag.
 fn has_flag(verb: &str, flag: &str) -> bool {
-    let command = crate::args::command();
-    let found = command.find_subcommand(verb);
+    // Making it takes a while, and some texts have many hints.
+    static COMMAND: LazyLock<clap::Command> = LazyLock::new(crate::args::command);
+    let found = COMMAND.find_subcommand(verb);
     found.is_some_and(|c| c.get_arguments().any(|arg| arg.get_long() == Some(flag)))
 }
 

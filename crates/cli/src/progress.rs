@@ -1,7 +1,6 @@
 //! Signs of life during long work, on a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use weighbridge::{Progress, Stage, Status};
@@ -11,7 +10,7 @@ const LONG: u64 = 16 << 20;
 
 /// Runs `work` with a bar that shows how far it is.
 pub(crate) fn with_bar<T>(label: &str, work: impl FnOnce(&mut Progress) -> T) -> T {
-    if !std::io::stderr().is_terminal() {
+    if !crate::talk::shows_progress() {
         return work(&mut Progress::none());
     }
     let mut bar: Option<(Stage, ProgressBar)> = None;
@@ -69,7 +68,7 @@ pub(crate) fn with_spinner<T>(file: &std::path::Path, work: impl FnOnce() -> T) 
 
 /// Something turns while `work` runs.
 pub(crate) fn while_turning<T>(label: &str, work: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
+    if !crate::talk::shows_progress() {
         return work();
     }
     let spinner = ProgressBar::new_spinner().with_message(label.to_owned());

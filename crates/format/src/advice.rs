@@ -32,6 +32,11 @@ pub enum Advice {
         /// The values that it takes.
         values: Vec<String>,
     },
+    /// Names that were probably meant, the nearest first.
+    Meant {
+        /// A few of them.
+        names: Vec<String>,
+    },
     /// It works without an option.
     LeaveOut {
         /// The option's name.
@@ -120,7 +125,11 @@ impl Advice {
             | Advice::OneOf { option, .. }
             | Advice::LeaveOut { option } => Some(option),
             Advice::All(list) => list.iter().find_map(Advice::option),
-            Advice::None | Advice::Text(_) | Advice::See(_) | Advice::Pull { .. } => None,
+            Advice::None
+            | Advice::Text(_)
+            | Advice::Meant { .. }
+            | Advice::See(_)
+            | Advice::Pull { .. } => None,
         }
     }
 }
@@ -152,6 +161,11 @@ impl fmt::Display for Advice {
             Advice::OneOf { option, values } => {
                 write!(f, "the option {option} takes one of: {}", values.join(" "))
             }
+            Advice::Meant { names } => match names.split_last() {
+                Some((last, [])) => write!(f, "did you mean {last}?"),
+                Some((last, first)) => write!(f, "did you mean {} or {last}?", first.join(", ")),
+                None => Ok(()),
+            },
             Advice::LeaveOut { option } => write!(f, "leave out the option {option}"),
             Advice::See(listing) => write!(f, "see {listing}"),
             Advice::Pull { model, network: false } => write!(f, "pulling {model} fetches it"),

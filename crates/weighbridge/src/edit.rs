@@ -135,7 +135,8 @@ impl Edit {
             container.metadata.retain(|(k, _)| k != key);
             if container.metadata.len() == before {
                 let what = format!("there is no metadata {key:?}");
-                return Err(Error::refused(what, Advice::See(Listing::Metadata)));
+                let meant = Advice::meant(key, container.metadata.iter().map(|(k, _)| k));
+                return Err(Error::refused(what, meant.and(Advice::See(Listing::Metadata))));
             }
         }
         for (key, text) in &self.set {
@@ -220,7 +221,11 @@ fn rename(container: &mut Container, old: &str, new: &str) -> Result<(), Error> 
         (true, false) => Ok(()),
         (false, _) => {
             let what = format!("nothing is named {old:?}");
-            Err(Error::refused(what, Advice::See(Listing::Tensors)))
+            let tensors = container.tensors.iter().map(|t| &t.name);
+            let keys = container.metadata.iter().map(|(k, _)| k);
+            let names = tensors.chain(keys).chain(container.sizevars.iter().map(|(k, _)| k));
+            let advice = Advice::meant(old, names).and(Advice::See(Listing::Tensors));
+            Err(Error::refused(what, advice))
         }
         (true, true) => Err(Error::refused(format!("there is a {new:?} already"), "")),
     }

@@ -44,5 +44,9 @@ pub(crate) fn must_fit(pattern: &Pattern, container: &Container) -> Result<(), E
         return Ok(());
     }
     let what = format!("no tensor fits {:?}", pattern.as_str());
-    Err(Error::refused(what, Advice::See(Listing::Tensors)))
+    // Only what could be a name can be a mistyped one.
+    let is_name = !pattern.as_str().contains(['*', '?', '[']);
+    let names = container.tensors.iter().filter(|_| is_name).map(|t| &t.name);
+    let meant = Advice::meant(pattern.as_str(), names);
+    Err(Error::refused(what, meant.and(Advice::See(Listing::Tensors))))
 }

@@ -38,7 +38,7 @@ pub(crate) struct Embed {
     #[arg(long, short, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// Target format; by default the output's extension decides
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = super::Named::formats())]
     pub to: Option<String>,
     /// How many texts are read, embedded and stored together; the model's own batches are made of them
     #[arg(long, value_name = "N", default_value_t = weighbridge::embed::WINDOW, value_parser = super::at_least_one)]
@@ -52,6 +52,9 @@ pub(crate) struct Embed {
     /// Keep only this many of a vector's first values
     #[arg(long, value_name = "D", value_parser = super::at_least_one)]
     pub dimensions: Option<usize>,
+    /// Count the texts and say what would be written, without embedding or writing
+    #[arg(long, requires = "output")]
+    pub dry_run: bool,
     /// Go on with a run that was interrupted
     #[arg(long, requires = "output")]
     pub resume: bool,
@@ -74,7 +77,7 @@ pub(crate) struct Embed {
     pub json: bool,
 }
 
-/// Say how similar two texts are: the cosine of the angle between their vectors
+/// Say how similar two texts are: the cosine between their vectors
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weighbridge compare --model minilm \"a cat sits outside\" \"the cat is in the garden\"
@@ -91,6 +94,9 @@ pub(crate) struct Compare {
     /// How the vectors of a text's tokens become one; by default as the model says
     #[arg(long, value_enum)]
     pub pooling: Option<PoolingName>,
+    /// Compare only this many of a vector's first values
+    #[arg(long, value_name = "D", value_parser = super::at_least_one)]
+    pub dimensions: Option<usize>,
     #[command(flatten)]
     pub damage: super::Damage,
     /// Print one JSON object
@@ -105,7 +111,7 @@ pub(crate) struct Compare {
   weighbridge tokenize --model minilm.weights \"a weighbridge\" --json | jq .ids")]
 pub(crate) struct Tokenize {
     /// A file or directory with a model, or the name of one
-    #[arg(long, short, value_name = "MODEL")]
+    #[arg(long, short, value_name = "MODEL", add = super::complete::files_and_models())]
     pub model: String,
     /// The text to split into tokens
     pub text: String,
@@ -121,7 +127,7 @@ pub(crate) struct Tokenize {
 #[derive(Debug, Args)]
 pub(crate) struct Model {
     /// A file or directory with a model, or the name of one
-    #[arg(long, short, value_name = "MODEL")]
+    #[arg(long, short, value_name = "MODEL", add = super::complete::files_and_models())]
     pub model: String,
     /// Numbers that the model computes with: bf16 and q8 are faster and less exact
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// Put a model into the cache folder, where other commands find it by name
+/// Put a model into the cache, where other commands find it by name
 #[derive(Debug, Args)]
 #[command(
     after_help = "Models that are in the Hugging Face hub's cache are copied from there. Otherwise `minilm` comes
@@ -19,7 +19,7 @@ Examples:
 )]
 pub(crate) struct Pull {
     /// A short name (minilm), or a model's name on the hub (org/repo)
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = super::complete::pulled())]
     pub name: String,
     /// Fetch it from the hub over the network
     #[arg(long)]
@@ -65,11 +65,16 @@ pub(crate) enum ModelsVerb {
     /// Show where a model is, where it came from, and what it is
     Show {
         /// The name of the model
+        #[arg(add = super::complete::models())]
         name: String,
     },
     /// Remove a model from our own cache, and say how much that freed
     Remove {
         /// The name of the model
+        #[arg(add = super::complete::models())]
         name: String,
+        /// Say what would be removed, and remove nothing
+        #[arg(long)]
+        dry_run: bool,
     },
 }

@@ -1,9 +1,8 @@
 //! The verb that stores weights in fewer bits.
 
+use super::Named;
 use clap::Args;
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weighbridge::quantize::Method;
 
 /// Store the weights of a model in fewer bits, and say what that cost
@@ -21,18 +20,22 @@ Examples:
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
   weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate-with questions.txt
-  weighbridge quantize model.safetensors --method k3 --report-only --json | jq .relative_rmse
+  weighbridge quantize model.safetensors --method k3 --dry-run --json | jq .relative_rmse
   weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize
   weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
 )]
 pub(crate) struct Quantize {
     /// A file, a Hugging Face model directory, or the name of a model
+    #[arg(add = super::complete::files_and_models())]
     pub input: PathBuf,
     /// What to write: an .mcf file, .i8bin with the method i8, .fifu with pq and opq
-    #[arg(required_unless_present = "report_only")]
-    pub output: Option<PathBuf>,
+    #[arg(value_name = "OUT", required_unless_present_any = ["output", "dry_run"])]
+    out: Option<PathBuf>,
+    /// The same as OUT
+    #[arg(long, short, value_name = "OUT", conflicts_with = "out")]
+    output: Option<PathBuf>,
     /// How to store the values
-    #[arg(long, default_value = Method::USUAL, value_parser = MethodName)]
+    #[arg(long, default_value = Method::USUAL, value_parser = Named::methods())]
     pub method: String,
     /// Quantize only tensors whose names match (repeatable); the others are kept
     #[arg(long, value_name = "GLOB")]
@@ -76,8 +79,8 @@ pub(crate) struct Quantize {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Print the report without writing
-    #[arg(long)]
-    pub report_only: bool,
+    #[arg(long, alias = "report-only")]
+    pub dry_run: bool,
     /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
@@ -91,25 +94,10 @@ pub(crate) struct Quantize {
     pub json: bool,
 }
 
-/// Any name, so that the library can say which is the nearest; the help and completions have those
-/// that there are.
-#[derive(Clone)]
-struct MethodName;
-
-impl TypedValueParser for MethodName {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Method::NAMES.into_iter().map(PossibleValue::new)))
+impl Quantize {
+    /// Where to write, if that was said.
+    pub(crate) fn output(&self) -> Option<&Path> {
+        self.out.as_deref().or(self.output.as_deref())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Verbs for word embeddings, and for metadata.
 
-use super::{MetadataEdits, at_least_one};
+use super::{Destination, MetadataEdits, Named, at_least_one};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Print the vectors of words; those of unknown words are built from subwords
+/// Print the vectors of words; unknown ones are built from subwords
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without words on the command line, they are read from standard input, one per line.
@@ -12,7 +12,7 @@ Exit code: 1 if a word has no vector.
 
 Examples:
   weighbridge lookup words.fifu truck lorry
-  weighbridge lookup words.fifu --json < words.txt | jq .vector[0]"
+  weighbridge lookup words.fifu --json < words.txt | jq '.vector[0]'"
 )]
 pub(crate) struct Lookup {
     /// A file of any format with words and vectors
@@ -105,11 +105,10 @@ pub(crate) struct Select {
     pub file: PathBuf,
     /// A text file with one word per line; - is standard input
     pub words: PathBuf,
-    /// What to write
-    #[arg(value_name = "OUT")]
-    pub output: PathBuf,
+    #[command(flatten)]
+    pub output: Destination,
     /// Target format; by default the output's extension decides
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = Named::formats())]
     pub to: Option<String>,
     /// Type to store real numbers in
     #[arg(long, value_parser = ["f32", "f16", "bf16"])]
@@ -136,7 +135,7 @@ pub(crate) struct Select {
 /// Show the metadata of a file, or change it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Changes replace the file in one step, or are written to --out; all else in it stays as it is.
+    after_help = "Changes replace the file in one step, or are written to --output; all else in it stays as it is.
 Types: str, bool, and those of numbers, such as f32, f64, i32, i64, u32 and u64.
 
 Examples:
@@ -144,20 +143,24 @@ Examples:
   weighbridge metadata words.fifu --json | jq .description
   weighbridge metadata words.fifu --set license=CC0 --remove draft
   weighbridge metadata model.oinf --set rate=0.5 --set steps:i64=100 --set-size B=8
-  weighbridge metadata minilm.weights --set model_version=2 --out new.weights"
+  weighbridge metadata minilm.weights --set model_version=2 -o new.weights"
 )]
 pub(crate) struct Metadata {
     /// A file of any format, a Hugging Face model directory, or the name of a model
+    #[arg(add = super::complete::files_and_models())]
     pub file: PathBuf,
     #[command(flatten)]
     pub edits: MetadataEdits,
     /// Write to this file and leave the other as it is
-    #[arg(long, value_name = "OUT")]
-    pub out: Option<PathBuf>,
+    #[arg(long, short, value_name = "OUT", alias = "out")]
+    pub output: Option<PathBuf>,
+    /// Print the plan, the sizes and the losses without writing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
-    /// Replace an existing --out
+    /// Replace an existing --output
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

@@ -4,12 +4,13 @@ use super::Files;
 use crate::args::Compare;
 use serde_json::json;
 use std::process::ExitCode;
-use weighbridge::{Error, embed, models};
+use weighbridge::encoder::Settings;
+use weighbridge::{Error, Options, embed, models};
 
-pub(super) fn run(args: &Compare, files: Files) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Compare, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
-    let settings = args.model.settings(args.pooling);
-    let encoder = files.encoder(&models::find(&args.model.model)?, &settings)?;
+    let settings = Settings { dimensions: args.dimensions, ..args.model.settings(args.pooling) };
+    let encoder = files.encoder(&models::find(&args.model.model)?, options, &settings)?;
     super::say_files([&args.first, &args.second], |_| String::new());
     let cosine = embed::compare(&encoder, &args.first, &args.second)?;
     super::say_cut(encoder.count_cut(&[&args.first, &args.second]), encoder.max_tokens());

@@ -11,8 +11,8 @@ use weighbridge::{Error, Formats, Options, Output, check_changes};
 
 pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
-    let formats = Formats::builtin();
-    let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
+    let (formats, output) = (Formats::builtin(), args.output.path());
+    let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
     let container = files.open(&args.input, options)?;
     formats.check_options(options, container.format, format)?;
     let mut edit = args.metadata.edit();
@@ -24,9 +24,9 @@ pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<Exi
     edit.explicit = args.explicit;
     check_changes(&container, &edit, format)?;
     let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
-    let output = Output::new(&args.output).overwrite(args.force);
+    let output = Output::new(output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;
-    if args.json { super::print_json(&outcome.conversion) } else { super::print(&outcome.text()) }
+    if args.json { super::print_json(&outcome.conversion) } else { outcome.tell("") }
 }
 
 /// The type that `--dtype` names; only known ones get this far.

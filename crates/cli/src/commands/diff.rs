@@ -13,14 +13,13 @@ use weighbridge::{
     diff, diff_vectors,
 };
 
-pub(super) fn run(args: &Diff, files: Files) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Diff, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     if let Some(texts) = &args.texts {
-        return by_vectors(args, texts, files);
+        return by_vectors(args, texts, options, files);
     }
-    let options = Options::default();
-    let first = files.open(&args.first, &options)?;
-    let second = files.open(&args.second, &options)?;
+    let first = files.open(&args.first, options)?;
+    let second = files.open(&args.second, options)?;
     let settings = DiffSettings::new().tolerance(args.tolerance).tensors_only(args.tensors_only);
     let difference = with_spinner(&args.first, || diff(&first, &second, &settings))?;
     if args.json {
@@ -31,12 +30,17 @@ pub(super) fn run(args: &Diff, files: Files) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(u8::from(!difference.same)))
 }
 
-fn by_vectors(args: &Diff, texts: &Path, files: Files) -> Result<ExitCode, Error> {
+fn by_vectors(
+    args: &Diff,
+    texts: &Path,
+    options: &Options,
+    files: Files,
+) -> Result<ExitCode, Error> {
     let texts = if texts == Path::new("default") { default_texts() } else { read_texts(texts)? };
     let settings = Settings::default();
     let difference = with_spinner(&args.first, || {
-        let first = files.encoder(&args.first, &settings)?;
-        let second = files.encoder(&args.second, &settings)?;
+        let first = files.encoder(&args.first, options, &settings)?;
+        let second = files.encoder(&args.second, options, &settings)?;
         diff_vectors(&first, &second, &texts, args.tolerance)
     })?;
     if args.json {

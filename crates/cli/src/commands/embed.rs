@@ -19,10 +19,10 @@ use weighbridge::embed::{
 use weighbridge::encoder::Settings;
 use weighbridge::source::open_input;
 use weighbridge::{
-    Conversion, Encoder, Error, Format, Formats, Output, Progress, Stage, Status, models,
+    Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, Stage, Status, models,
 };
 
-pub(super) fn run(args: &Embed, files: Files) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let formats = Formats::builtin();
@@ -49,12 +49,15 @@ pub(super) fn run(args: &Embed, files: Files) -> Result<ExitCode, Error> {
             }
         }
     }
-    let encoder = files.encoder(&model, &settings)?;
+    let encoder = files.encoder(&model, options, &settings)?;
     let Some(output) = output else {
         return print_vectors(args, &encoder, &mut texts, bytes);
     };
     let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
     let mut file = EmbedSettings::new(Output::new(output).overwrite(args.force), format);
+    if args.dry_run {
+        return dry_run(args, &encoder, &mut texts, &file);
+    }
     file.window = args.batch;
     file.resume = args.resume;
     file.model.clone_from(&args.model.model);
@@ -171,6 +174,52 @@ fn shortened(text: &str) -> String {
     }
 }
 
+#[derive(Serialize)]
+struct Planned {
+    to: &'static str,
+    written: bool,
+    rows: u64,
+    dimensions: usize,
+    skipped: u64,
+    needs: Option<String>,
+}
+
+/// Reads the texts and says what would become of them.
+fn dry_run(
+    args: &Embed,
+    encoder: &Encoder,
+    texts: &mut Texts,
+    file: &EmbedSettings,
+) -> Result<ExitCode, Error> {
+    let mut rows = 0;
+    for text in texts.by_ref() {
+        text?;
+        rows += 1;
+    }
+    let needs = file.output.obstacle().map(|error| crate::hints::sentence(&error));
+    let (info, dimensions) = (file.format.info(), encoder.dimensions());
+    if args.json {
+        let (to, skipped) = (info.id, texts.skipped);
+        return super::print_json(&Planned {
+            to,
+            written: false,
+            rows,
+            dimensions,
+            skipped,
+            needs,
+        });
+    }
+    say_skipped(texts);
+    let name = styled(BOLD, safe(&file.output.path.display().to_string()));
+    let rows = grouped(rows);
+    let mut text =
+        format!("would write {name}: {}, {rows} vectors of {dimensions} values\n", info.name);
+    if let Some(needs) = needs {
+        text.push_str(&format!("  {} {}\n", styled(YELLOW, "needs   "), safe(&needs)));
+    }
+    super::print(&text)
+}
+
 fn write_vectors(
     args: &Embed,
     encoder: &Encoder,
@@ -244,7 +293,7 @@ fn report(
         line.push_str(&format!(", {speed:.0} texts/s"));
     }
     text.push_str(&format!("  {} {line}\n", styled(DIM, "rows    ")));
-    super::print(&text)
+    super::report(&text)
 }
 
 /// After an error: what was done is not lost.
@@ -257,6 +306,9 @@ fn say_kept(journal: &Path, rows: u64) {
 }
 
 fn say_skipped(texts: &Texts) {
+    if crate::talk::is_quiet() {
+        return;
+    }
     for skipped in &texts.first_skipped {
         crate::render::say!(
             "{}: line {}: {}",
@@ -282,7 +334,7 @@ fn with_embed_bar<T>(
     texts: &mut Texts,
     work: impl FnOnce(&mut dyn Iterator<Item = Result<TextRow, Error>>, &mut Progress) -> T,
 ) -> T {
-    let Some(bar) = (wanted && io::stderr().is_terminal()).then(|| new_bar(bytes)) else {
+    let Some(bar) = (wanted && crate::talk::shows_progress()).then(|| new_bar(bytes)) else {
         return work(texts, &mut Progress::none());
     };
     let position = Cell::new(0);

@@ -13,7 +13,7 @@ use weighbridge::{
 pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let is_shown = args.edits.is_empty();
-    if is_shown && args.out.is_some() {
+    if is_shown && args.output.is_some() {
         let hint = "--set, --set-size and --remove say what; `cp` makes a plain copy";
         return Err(Error::refused("there is nothing to change", hint));
     }
@@ -26,21 +26,22 @@ pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<Ex
     let format = formats.find(container.format).ok_or_else(unknown)?;
     let edit = args.edits.edit();
     check_metadata(&container, &edit, format)?;
-    if (format.info().is_folder || container.sharded) && args.out.is_none() {
+    if (format.info().is_folder || container.sharded) && args.output.is_none() {
         let what = "consists of several files, which can't be changed in place";
-        let advice = Advice::set("out", "names where to write");
+        let advice = Advice::set("output", "names where to write");
         return Err(Error::refused_file(&args.file, what, advice));
     }
     let id = format.info().id;
-    if let Some(other) = args.out.as_deref().and_then(|out| belongs_elsewhere(formats, out, id)) {
+    if let Some(other) = args.output.as_deref().and_then(|out| belongs_elsewhere(formats, out, id))
+    {
         let what = format!("the extension is that of {other}, but the input is {id}");
         return Err(Error::refused(what, "`convert --set` changes the format too"));
     }
     let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
-    let output = Output::new(args.out.as_deref().unwrap_or(&args.file));
-    let output = output.overwrite(args.force || args.out.is_none());
-    let outcome = carry_out(&plan, &output, false)?;
-    if args.json { super::print_json(&outcome.conversion) } else { super::print(&outcome.text()) }
+    let output = Output::new(args.output.as_deref().unwrap_or(&args.file));
+    let output = output.overwrite(args.force || args.output.is_none());
+    let outcome = carry_out(&plan, &output, args.dry_run)?;
+    if args.json { super::print_json(&outcome.conversion) } else { outcome.tell("") }
 }
 
 /// The format that an extension belongs to, if that is another one.

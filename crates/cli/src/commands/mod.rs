@@ -10,6 +10,7 @@ mod evaluate;
 mod formats;
 mod inspect;
 mod lookup;
+mod man;
 mod metadata;
 mod models;
 mod output;
@@ -24,16 +25,19 @@ mod tokenize;
 mod verify;
 
 use crate::args::{Damage, Invocation, Verb};
-use crate::render::{YELLOW, grouped, safe, safe_json, styled};
+use crate::render::{DIM, YELLOW, grouped, safe, safe_json, styled};
 use std::path::Path;
 use std::process::ExitCode;
+use weighbridge::codec::simd::Level;
 use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::source::Access;
 use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
 
+pub(crate) use completions::complete;
+
 pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
+    let files = Files { access: command.access(), accept_damage: false };
     let options = command.options;
-    let files = Files { access: command.access, accept_damage: false };
     match command.verb {
         Verb::Inspect(args) => inspect::run(&args, &options, files),
         Verb::Verify(args) => verify::run(&args, &options, files),
@@ -47,13 +51,14 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Metadata(args) => metadata::run(&args, &options, files),
         Verb::Pull(args) => pull::run(&args),
         Verb::Models(args) => models::run(&args),
-        Verb::Embed(args) => embed::run(&args, files),
-        Verb::Compare(args) => compare::run(&args, files),
-        Verb::Tokenize(args) => tokenize::run(&args, files),
-        Verb::Diff(args) => diff::run(&args, files),
+        Verb::Embed(args) => embed::run(&args, &options, files),
+        Verb::Compare(args) => compare::run(&args, &options, files),
+        Verb::Tokenize(args) => tokenize::run(&args, &options, files),
+        Verb::Diff(args) => diff::run(&args, &options, files),
         Verb::Formats(args) => formats::run(&args),
         Verb::Quickstart(args) => quickstart::run(&args),
         Verb::Completions { shell } => completions::run(shell),
+        Verb::Man(args) => man::run(&args),
     }
 }
 
@@ -80,6 +85,12 @@ impl Files {
 
     fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
         let container = Formats::builtin().open(&self.input(path)?, options)?;
+        say_detail(|| {
+            let how = if self.access == Access::Mapped { "mapped" } else { "read in pieces" };
+            let size = crate::render::size(container.size);
+            let tensors = grouped(container.tensors.len() as u64);
+            format!("{}: {}, {tensors} tensors, {size}, {how}", path.display(), container.format)
+        });
         Ok(container.accept_damage(self.accept_damage))
     }
 
@@ -89,11 +100,21 @@ impl Files {
     }
 
     /// The model of a file or a directory. What it does not say of itself is said here.
-    fn encoder(self, path: &Path, settings: &Settings) -> Result<Encoder, Error> {
+    fn encoder(
+        self,
+        path: &Path,
+        options: &Options,
+        settings: &Settings,
+    ) -> Result<Encoder, Error> {
         if settings.precision == Precision::Bf16 && !has_bf16() {
             say_note("this processor does not multiply bf16; f32 is used, which is closer");
         }
-        let encoder = Encoder::new(&self.open(path, &Options::default())?, settings)?;
+        let encoder = Encoder::new(&self.open(path, options)?, settings)?;
+        say_detail(|| {
+            let (values, tokens) = (encoder.dimensions(), encoder.max_tokens());
+            let (level, precision) = (Level::best(), settings.precision);
+            format!("vectors of {values} values, up to {tokens} tokens, {precision:?}, {level}")
+        });
         let assumed = encoder.assumed();
         if !assumed.is_empty() {
             let list: Vec<_> = assumed.iter().map(ToString::to_string).collect();
@@ -106,7 +127,18 @@ impl Files {
 
 /// Says something on standard error that is no failure.
 fn say_note(note: &str) {
-    crate::render::say!("{}: {}", styled(YELLOW, "note"), safe(note));
+    if !crate::talk::is_quiet() {
+        crate::render::say!("{}: {}", styled(YELLOW, "note"), safe(note));
+    }
+}
+
+/// Says what is done, to who wants to know it.
+pub(crate) fn say_detail(detail: impl FnOnce() -> String) {
+    use std::io::Write;
+    if crate::talk::is_verbose() {
+        // Nobody waits for it: if it can't be said, it is not.
+        let _ = writeln!(anstream::stderr(), "{}", styled(DIM, safe(&detail())));
+    }
 }
 
 /// Says of texts that are names of files that their names were taken, and what would read them.
@@ -140,6 +172,11 @@ fn print(text: &str) -> Result<ExitCode, Error> {
         }
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Prints what was done and went well, unless nobody wants to know.
+fn report(text: &str) -> Result<ExitCode, Error> {
+    if crate::talk::is_quiet() { Ok(ExitCode::SUCCESS) } else { print(text) }
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {

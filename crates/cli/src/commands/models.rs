@@ -19,9 +19,15 @@ pub(super) fn run(args: &Models) -> Result<ExitCode, Error> {
             let shown = places.show(name)?;
             if args.json { super::print_json(&shown) } else { super::print(&card(&shown)) }
         }
-        Some(ModelsVerb::Remove { name }) => {
+        Some(ModelsVerb::Remove { name, dry_run: true }) => {
+            let removed = places.removal(name)?;
+            let text = farewell(&removed, "would remove", "would free");
+            if args.json { super::print_json(&removed) } else { super::print(&text) }
+        }
+        Some(ModelsVerb::Remove { name, dry_run: false }) => {
             let removed = places.remove(name)?;
-            if args.json { super::print_json(&removed) } else { super::print(&farewell(&removed)) }
+            let text = farewell(&removed, "removed", "freed");
+            if args.json { super::print_json(&removed) } else { super::report(&text) }
         }
     }
 }
@@ -83,13 +89,13 @@ fn card(shown: &Shown) -> String {
     out
 }
 
-fn farewell(removed: &Removed) -> String {
-    let mut out = format!("removed {}\n", styled(BOLD, safe(&removed.name)));
+fn farewell(removed: &Removed, done: &str, freed: &str) -> String {
+    let mut out = format!("{done} {}\n", styled(BOLD, safe(&removed.name)));
     for folder in &removed.removed {
         out.push_str(&line("folder", &folder.display().to_string()));
     }
     let files = if removed.files == 1 { "file" } else { "files" };
-    out.push_str(&line("freed", &format!("{} in {} {files}", size(removed.bytes), removed.files)));
+    out.push_str(&line(freed, &format!("{} in {} {files}", size(removed.bytes), removed.files)));
     if let Some(folder) = &removed.remains {
         let what = format!(
             "a copy in the Hugging Face cache, which is used from now on: {}",

@@ -4,6 +4,7 @@ use crate::hints;
 use crate::progress::with_bar;
 use crate::render::{self, BOLD, DIM, GREEN, YELLOW, safe, styled};
 use std::path::Path;
+use std::process::ExitCode;
 use weighbridge::plan::Report;
 use weighbridge::{Conversion, Error, Formats, Output, Plan};
 
@@ -30,6 +31,12 @@ impl Outcome {
         let mut conversion = Conversion::new(plan, output, written);
         hints::word_conversion(&mut conversion, obstacle.as_ref());
         Outcome { conversion, obstacle, is_folder: plan.is_folder, output: output.clone() }
+    }
+
+    /// For people: with `more` below it; what was written is only said where that is wanted.
+    pub(super) fn tell(&self, more: &str) -> Result<ExitCode, Error> {
+        let text = self.text() + more;
+        if self.conversion.written { super::report(&text) } else { super::print(&text) }
     }
 
     /// For people.

@@ -15,7 +15,7 @@ pub(super) fn run(args: &Pull) -> Result<ExitCode, Error> {
     let label = safe(&args.name);
     let pull = while_turning(&label, || pull(&args.name, &settings))?;
     let report = with_bar(&label, |progress| pull.write(progress))?;
-    if args.json { super::print_json(&report) } else { super::print(&text(&report)) }
+    if args.json { super::print_json(&report) } else { super::report(&text(&report)) }
 }
 
 fn text(report: &Pulled) -> String {

@@ -36,7 +36,7 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
     let output = output(args, settings.method, &settings.formats)?;
     let container = files.open(&args.input, &settings.options)?;
     let job = Quantization::new(&container, &settings)?;
-    if args.output.is_some() {
+    if args.output().is_some() {
         // Said before the work rather than after it.
         output.obstacle().map_or(Ok(()), Err)?;
         if !args.allow_loss {
@@ -49,10 +49,10 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
     let label = safe(&args.input.display().to_string());
     let quantized = with_bar(&label, |progress| job.run(progress))?;
     let plan = quantized.plan.accept_losses(args.allow_loss);
-    let outcome = super::output::carry_out(&plan, &output, args.report_only)?;
+    let outcome = super::output::carry_out(&plan, &output, args.dry_run)?;
     let report = &quantized.report;
     let loses = !plan.report.losses.is_empty() && !args.allow_loss;
-    let needs = (args.report_only && loses).then_some("--allow-loss");
+    let needs = (args.dry_run && loses).then_some("--allow-loss");
     if args.json {
         let conversion = &outcome.conversion;
         let files = conversion.files.iter().filter(|_| conversion.written);
@@ -66,7 +66,8 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
             figures: report,
         });
     }
-    super::print(&text(&outcome, report, needs))
+    let text = text(&outcome, report, needs);
+    if args.dry_run { super::print(&text) } else { super::report(&text) }
 }
 
 fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeSettings, Error> {
@@ -103,7 +104,7 @@ fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeS
 fn output(args: &Quantize, method: Method, formats: &Formats) -> Result<Output, Error> {
     let info = method.format(formats)?.info();
     let extension = info.extensions.first().unwrap_or(&"");
-    let Some(path) = &args.output else {
+    let Some(path) = args.output() else {
         return Ok(Output::new(format!("out.{extension}")));
     };
     let named = formats.target(&path.to_string_lossy(), None).map(|format| format.info().id).ok();

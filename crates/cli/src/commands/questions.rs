@@ -74,7 +74,7 @@ pub(super) fn ask(
 
 /// Says, once, which rows can be no answer.
 pub(super) fn tell_not_finite(embeddings: &Embeddings) {
-    if let Some(note) = embeddings.not_finite_note() {
+    if let Some(note) = embeddings.not_finite_note().filter(|_| !crate::talk::is_quiet()) {
         crate::render::say!("{}", styled(DIM, safe(&note.to_string())));
     }
 }
@@ -87,6 +87,7 @@ fn show(answers: &[Answer]) -> Result<bool, Error> {
             // Both may be the same terminal: then they are in order.
             match &answer.said {
                 Said::Nothing => {}
+                Said::Note(_) if crate::talk::is_quiet() => {}
                 Said::Note(note) => {
                     out.flush()?;
                     crate::render::say!("{note}");

@@ -26,8 +26,8 @@ struct Line<'a> {
 pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let words = wanted(&args.words)?;
-    let formats = Formats::builtin();
-    let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;
+    let (formats, output) = (Formats::builtin(), args.output.path());
+    let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
     let container = files.open(&args.file, options)?;
     formats.check_options(options, container.format, format)?;
     let Selected { container, unknown, .. } = select(&container, &words)?;
@@ -41,15 +41,14 @@ pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<Exit
     edit.dtype = dtype(args.dtype.as_deref());
     let container = edit.apply(container)?;
     let plan = format.plan(&container, options)?.accept_losses(args.allow_loss);
-    let output = Output::new(&args.output).overwrite(args.force);
+    let output = Output::new(output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;
     let kept = container.word_matrix().map_or(0, |found| found.word_rows());
     if args.json {
         let conversion = &outcome.conversion;
         return super::print_json(&Line { conversion, words: kept, unknown: &unknown });
     }
-    let mut out = outcome.text();
-    out.push_str(&format!("  {} {kept}\n", styled(GREEN, "words   ")));
+    let mut out = format!("  {} {kept}\n", styled(GREEN, "words   "));
     if !unknown.is_empty() {
         let mut named: Vec<_> = unknown.iter().take(NAMED).map(|w| format!("{w:?}")).collect();
         if unknown.len() > NAMED {
@@ -58,7 +57,7 @@ pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<Exit
         let line = format!("{} of {}: {}", unknown.len(), words.len(), named.join(", "));
         out.push_str(&format!("  {} {}\n", styled(YELLOW, "unknown "), safe(&line)));
     }
-    super::print(&out)
+    outcome.tell(&out)
 }
 
 /// The words to keep: those of a file, or of standard input.

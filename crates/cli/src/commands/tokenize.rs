@@ -17,10 +17,10 @@ struct Tokens<'a> {
     tokens: Vec<Cow<'a, str>>,
 }
 
-pub(super) fn run(args: &Tokenize, files: Files) -> Result<ExitCode, Error> {
+pub(super) fn run(args: &Tokenize, options: &Options, files: Files) -> Result<ExitCode, Error> {
     super::say_files([&args.text], |_| String::new());
     // The weights are not needed.
-    let container = files.open(&models::find(&args.model)?, &Options::default())?;
+    let container = files.open(&models::find(&args.model)?, options)?;
     let tokenizer = Tokenizer::of(&container)?;
     let limit = || {
         let limit = ModelSpec::of(&container)?.max_tokens.filter(|limit| !limit.is_assumed());

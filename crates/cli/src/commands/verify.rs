@@ -30,7 +30,9 @@ pub(super) fn run(args: &Verify, options: &Options, files: Files) -> Result<Exit
         if !verdict.ok {
             worst = worst.max(1);
         }
-        if !args.json {
+        // Of those that are fine, the exit code is enough for who wants quiet.
+        let is_told = !verdict.findings.is_empty() || !crate::talk::is_quiet();
+        if is_told && !args.json {
             super::print(&render::verdict(&verdict))?;
         }
         verdicts.push(verdict);

@@ -10,6 +10,8 @@ fn options_are_flags() {
         hint(&Advice::set("words", "gives a word for each row")),
         "--words FILE gives a word for each row"
     );
+    let meant = Advice::meant("noy", ["npy"]).and(Advice::set("overwrite", "replaces it"));
+    assert_eq!(hint(&meant), "did you mean npy? --force replaces it");
     let both = Advice::set_to("from", "glove", "reads it").and("or not");
     assert_eq!(hint(&both), "--from glove reads it; or not");
     assert_eq!(hint(&Advice::one_of("to", ["npy", "mcf"])), "--to takes one of: npy mcf");
@@ -26,7 +28,8 @@ fn flags_of_other_verbs_come_with_the_verb() {
     assert_eq!(hint_for(&both, "inspect"), "unset it");
     let formats = Advice::See(Listing::Formats);
     assert!(hint_for(&formats, "inspect").contains("--from"));
-    assert!(!hint_for(&formats, "embed").contains("--from"));
+    assert!(hint_for(&formats, "embed").contains("--from"));
+    assert!(!hint_for(&formats, "models").contains("--from"));
     let said = speaking_for("metadata", || hint(&advice));
     assert_eq!(said, hint_for(&advice, "metadata"));
 }
@@ -55,7 +58,7 @@ fn flags(text: &str, verb: &str) -> Vec<(String, String)> {
 }
 
 fn is_there(verb: &str, flag: &str) -> bool {
-    let global = ["no-mmap", "help", "version"].contains(&flag);
+    let global = ["no-mmap", "color", "quiet", "verbose", "help", "version"].contains(&flag);
     let command = crate::args::command();
     let found = command.find_subcommand(verb);
     global

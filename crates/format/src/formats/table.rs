@@ -70,7 +70,11 @@ impl Formats {
                 "from" => Advice::See(Listing::Formats),
                 _ => self.writable(option),
             };
-            Error::refused(format!("there is no format {id:?}"), advice)
+            let meant = Advice::meant(
+                id,
+                self.iter().filter(|f| option == "from" || f.writes()).map(|f| f.info.id),
+            );
+            Error::refused(format!("there is no format {id:?}"), meant.and(advice))
         })
     }
 
@@ -94,11 +98,18 @@ impl Formats {
         let mut fitting = self.iter().filter(|f| f.info.extensions.contains(&extension.as_str()));
         match (fitting.next(), fitting.next()) {
             (Some(format), None) => Ok(format),
-            _ => Err(Error::refused(
-                format!("the name {name:?} does not tell the format"),
-                self.writable(OPTION),
-            )),
+            (None, _) if !extension.is_empty() => {
+                let known = self.iter().filter(|f| f.writes()).flat_map(|f| f.info.extensions);
+                let meant =
+                    Advice::meant(&format!(".{extension}"), known.map(|known| format!(".{known}")));
+                Err(self.untold(name, meant.and(self.writable(OPTION))))
+            }
+            _ => Err(self.untold(name, self.writable(OPTION))),
         }
+    }
+
+    fn untold(&self, name: &str, advice: Advice) -> Error {
+        Error::refused(format!("the name {name:?} does not tell the format"), advice)
     }
 
     fn writable(&self, option: &'static str) -> Advice {

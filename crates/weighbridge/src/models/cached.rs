@@ -113,6 +113,23 @@ impl Places {
     /// failures of the system.
     pub fn remove(&self, model: &str) -> Result<Removed, Error> {
         let name = Name::parse(model)?;
+        let removal = self.removal(model)?;
+        let workspace = Workspace::new(&self.cache)?;
+        for (i, folder) in removal.removed.iter().enumerate() {
+            take_away(folder, &workspace.path.join(i.to_string()))?;
+        }
+        // A model without this memory is one that was put there by hand.
+        let _ = std::fs::remove_file(self.record(&name));
+        let _ = RealFiles.sync_folder(&self.models());
+        Ok(removal)
+    }
+
+    /// What [`remove`](Self::remove) would remove; nothing is touched.
+    ///
+    /// # Errors
+    /// The same, but for failures while removing.
+    pub fn removal(&self, model: &str) -> Result<Removed, Error> {
+        let name = Name::parse(model)?;
         let remains = self.in_hub_cache(&name).map(|place| place.model);
         let removed: Vec<_> =
             self.own_folders(&name).filter(|path| path.symlink_metadata().is_ok()).collect();
@@ -128,15 +145,10 @@ impl Places {
             return Err(Error::refused(what, advice));
         }
         let (mut files, mut bytes) = (0, 0);
-        let workspace = Workspace::new(&self.cache)?;
-        for (i, folder) in removed.iter().enumerate() {
+        for folder in &removed {
             let (n, size) = own_size(folder, 0);
-            take_away(folder, &workspace.path.join(i.to_string()))?;
             (files, bytes) = (files + n, bytes + size);
         }
-        // A model without this memory is one that was put there by hand.
-        let _ = std::fs::remove_file(self.record(&name));
-        let _ = RealFiles.sync_folder(&self.models());
         Ok(Removed { name: name.shown().to_owned(), removed, files, bytes, remains })
     }
 

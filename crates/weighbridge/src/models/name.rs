@@ -1,6 +1,7 @@
 //! Names of models: short ones that are known here, and those of the hub.
 
 use crate::Error;
+use weighbridge_format::nearest;
 
 /// A model with a short name.
 #[derive(Clone, Copy, Debug)]
@@ -87,34 +88,16 @@ fn is_name_part(part: &str) -> bool {
         && edge(part.chars().next_back())
 }
 
-/// The name that was probably meant: a known one, or one of those given, with up to two letters
-/// wrong.
+/// The name that was probably meant: a known one, or one of those given.
 pub(super) fn closest(text: &str, there: &[String]) -> Option<String> {
-    let wanted = text.to_ascii_lowercase();
     let known = KNOWN.iter().flat_map(|k| k.names().map(|name| (name, k.name)));
     let there = there.iter().map(|name| (name.as_str(), name.as_str()));
-    let near = known.chain(there).map(|(name, meant)| {
-        let full = distance(&wanted, &name.to_ascii_lowercase());
-        (full.min(distance(&wanted, &last_part(name).to_ascii_lowercase())), meant)
-    });
-    // Of short names nothing would be left with two letters wrong.
-    let allowed = (wanted.len() / 3).min(2);
-    near.filter(|(d, _)| *d <= allowed).min_by_key(|(d, _)| *d).map(|(_, m)| m.to_owned())
-}
-
-/// Levenshtein's: letters to insert, remove or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let full = known.chain(there);
+    let pairs: Vec<_> =
+        full.flat_map(|(name, meant)| [(name, meant), (last_part(name), meant)]).collect();
+    let found = nearest(text, pairs.iter().map(|(name, _)| name));
+    let meant = pairs.iter().find(|(name, _)| Some(*name) == found.first().map(String::as_str));
+    meant.map(|(_, meant)| (*meant).to_owned())
 }
 
 #[cfg(test)]
@@ -157,7 +140,5 @@ mod tests {
         assert_eq!(closest("bge-smal", &there).as_deref(), Some("BAAI/bge-small"));
         assert_eq!(closest("gpt2", &there), None);
         assert_eq!(closest("a", &there), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "ab"), 2);
     }
 }

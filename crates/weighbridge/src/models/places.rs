@@ -191,9 +191,9 @@ impl Places {
     }
 
     fn advice(&self, name: &Name) -> Advice {
-        let present = self.present();
+        let present = self.names();
         if let Some(meant) = closest(name.text, &present).filter(|m| m != name.text) {
-            return format!("did you mean {meant}?").into();
+            return Advice::Meant { names: vec![meant] };
         }
         // Models that no package has come from the network, which is asked for.
         let pull = Advice::Pull { model: name.shown().to_owned(), network: name.known.is_none() };
@@ -202,12 +202,11 @@ impl Places {
 
     /// The name that was probably meant instead of one that nothing has.
     pub(super) fn meant(&self, name: &Name) -> Option<String> {
-        closest(name.text, &self.present())
-            .filter(|meant| name.known.is_none() && meant != name.text)
+        closest(name.text, &self.names()).filter(|meant| name.known.is_none() && meant != name.text)
     }
 
-    /// Names of the models in both caches.
-    fn present(&self) -> Vec<String> {
+    /// Names of the whole models in both caches, in order.
+    pub fn names(&self) -> Vec<String> {
         let whole = self.list().into_iter().filter(|model| model.lacks.is_none());
         let mut names: Vec<_> = whole.map(|model| model.name).collect();
         names.dedup();

@@ -99,7 +99,8 @@ impl Method {
                     let effect = "stores plain numbers; quantizing goes below that";
                     Advice::set_to("dtype", dtype, effect)
                 }
-                None => format!("there are {}", Method::NAMES.join(" ")).into(),
+                None => Advice::meant(name, Method::NAMES)
+                    .and(format!("there are {}", Method::NAMES.join(" "))),
             };
             Error::refused(format!("there is no method {name:?}"), advice)
         })

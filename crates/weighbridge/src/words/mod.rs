@@ -29,6 +29,7 @@ use std::borrow::Cow;
 #[cfg(feature = "fs")]
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use weighbridge_format::model::{Note, NoteKind, SubwordVectors, Subwords, norm};
 use weighbridge_format::source::Source;
 use weighbridge_format::wire::to_len;
@@ -46,6 +47,8 @@ pub struct Embeddings {
     count: usize,
     dim: usize,
     opened: Vec<Source>,
+    /// How many unknown words were asked for.
+    slips: AtomicUsize,
     /// Rows that no search can find, once one has met them.
     not_finite: OnceLock<Option<NotFinite>>,
 }
@@ -106,6 +109,7 @@ impl Embeddings {
             subwords: found.subwords.cloned(),
             words: found.words.map(Cow::into_owned),
             opened: container.opened.clone(),
+            slips: AtomicUsize::new(0),
             not_finite: OnceLock::new(),
         })
     }
@@ -337,6 +341,18 @@ impl Embeddings {
         }
     }
 
+    /// The words nearest to one by their letters. Finding them takes a walk through all words, so
+    /// that only the first few slips get it.
+    fn meant(&self, word: &str) -> Advice {
+        const SLIPS: usize = 8;
+        match &self.words {
+            Some(words) if self.slips.fetch_add(1, Relaxed) < SLIPS => {
+                Advice::meant(word, words.tokens())
+            }
+            _ => Advice::None,
+        }
+    }
+
     /// Says that there is no vector for a word, and whether it is there in other letters.
     pub fn unknown(&self, word: &str) -> Error {
         let mut first = word.chars();
@@ -345,17 +361,15 @@ impl Embeddings {
         let others = [word.to_lowercase(), capital, word.to_uppercase(), word.trim().to_owned()];
         let near = others.iter().find(|o| *o != word && self.find(o).is_some());
         let hint = match (near, &self.words) {
-            (Some(near), _) => format!("there is {near:?}"),
-            (None, _) if self.subwords.is_some() => {
-                "none of its parts has a vector either".to_owned()
-            }
-            (None, None) => {
-                format!(
-                    "rows have no words; they go by their numbers, 0 to {}",
-                    self.count.max(1) - 1
-                )
-            }
-            (None, Some(_)) => "the file has no subwords: it only knows its own words".into(),
+            (Some(near), _) => format!("there is {near:?}").into(),
+            (None, None) if self.subwords.is_none() => Advice::from(format!(
+                "rows have no words; they go by their numbers, 0 to {}",
+                self.count.max(1) - 1
+            )),
+            (None, _) => self.meant(word).and(match self.subwords {
+                Some(_) => "none of its parts has a vector either",
+                None => "the file has no subwords: it only knows its own words",
+            }),
         };
         Error::not_found(word, format!("there is no vector for {word:?}"), hint)
     }

@@ -13,7 +13,7 @@ use weighbridge::{
 };
 
 pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
-    let folder = &args.folder;
+    let folder = args.folder();
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     say("A sample of each format")?;
     let made = write_samples(folder)?;
