@@ -45,7 +45,14 @@ fn inputs(container: &Container) -> Vec<(Vec<String>, Vec<f32>)> {
         (0..4 + i % 9).map(word).collect::<Vec<_>>().join(" ")
     };
     let texts: Vec<_> = (0..40).map(text).collect();
-    encoder.observe(&texts, &mut |product, rows| all[product].1.extend_from_slice(rows)).unwrap();
+    let mut seen = 0;
+    let mut observer = |product: usize, rows: &[f32]| all[product].1.extend_from_slice(rows);
+    let mut tell = |more| {
+        seen += more;
+        Ok(())
+    };
+    encoder.observe(&texts, &mut observer, &mut tell).unwrap();
+    assert_eq!(seen, texts.len() as u64);
     all
 }
 

@@ -26,7 +26,11 @@ pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<Exi
     let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
     let output = Output::new(&args.output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;
-    if args.json { super::print_json(&outcome.conversion) } else { super::print(&outcome.text()) }
+    if args.json {
+        super::print_json(&outcome.conversion)
+    } else {
+        super::print_text(&outcome.text())
+    }
 }
 
 /// The type that `--dtype` names; only known ones get this far.

@@ -40,7 +40,11 @@ pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<Ex
     let output = Output::new(args.out.as_deref().unwrap_or(&args.file));
     let output = output.overwrite(args.force || args.out.is_none());
     let outcome = carry_out(&plan, &output, false)?;
-    if args.json { super::print_json(&outcome.conversion) } else { super::print(&outcome.text()) }
+    if args.json {
+        super::print_json(&outcome.conversion)
+    } else {
+        super::print_text(&outcome.text())
+    }
 }
 
 /// The format that an extension belongs to, if that is another one.
@@ -72,5 +76,5 @@ fn show(args: &Metadata, container: &Container) -> Result<ExitCode, Error> {
     for (name, size) in &container.sizevars {
         out.push_str(&format!("  {} := {size}\n", safe(name)));
     }
-    super::print(&out)
+    super::print_text(&out)
 }

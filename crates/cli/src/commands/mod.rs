@@ -23,7 +23,7 @@ mod tokenize;
 mod verify;
 
 use crate::args::{Damage, Invocation, Verb};
-use crate::render::{YELLOW, grouped, safe, styled};
+use crate::render::{YELLOW, grouped, message_width, safe, styled, width, wrapped};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::encoder::{Precision, Settings, has_bf16};
@@ -105,7 +105,8 @@ impl Files {
 
 /// Says something on standard error that is no failure.
 fn say_note(note: &str) {
-    anstream::eprintln!("{}: {}", styled(YELLOW, "note"), safe(note));
+    let line = format!("{}: {}", styled(YELLOW, "note"), safe(note));
+    anstream::eprintln!("{}", wrapped(&line, message_width()));
 }
 
 /// Says of texts that are names of files that their names were taken, and what would read them.
@@ -139,6 +140,11 @@ fn print(text: &str) -> Result<ExitCode, Error> {
         }
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Prints a report for people, with its lines no longer than the terminal's.
+fn print_text(text: &str) -> Result<ExitCode, Error> {
+    print(&wrapped(text, width()))
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {

@@ -58,7 +58,7 @@ pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<Exit
         let line = format!("{} of {}: {}", unknown.len(), words.len(), named.join(", "));
         out.push_str(&format!("  {} {}\n", styled(YELLOW, "unknown "), safe(&line)));
     }
-    super::print(&out)
+    super::print_text(&out)
 }
 
 /// The words to keep: those of a file, or of standard input.

@@ -31,7 +31,7 @@ pub(super) fn run(args: &Verify, options: &Options, files: Files) -> Result<Exit
             worst = worst.max(1);
         }
         if !args.json {
-            super::print(&render::verdict(&verdict))?;
+            super::print_text(&render::verdict(&verdict, args.all))?;
         }
         verdicts.push(verdict);
     }

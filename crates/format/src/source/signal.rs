@@ -86,6 +86,7 @@ extern "C" fn on_signal(signal: libc::c_int) {
         unsafe { libc::write(2, SHRUNK.as_ptr().cast(), SHRUNK.len()) };
         4
     } else {
+        super::last_words::say();
         128 + signal
     };
     // SAFETY: `_exit` is async-signal-safe and ends the process.
