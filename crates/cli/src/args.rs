@@ -1,6 +1,7 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
 mod encoder;
+mod help;
 mod models;
 mod quantize;
 mod words;
@@ -361,7 +362,7 @@ pub(crate) fn command() -> Command {
             c.arg(from()).args(options.map(to_arg))
         });
     }
-    command
+    help::unbroken(command)
 }
 
 /// A command line that was understood.

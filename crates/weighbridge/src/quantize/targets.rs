@@ -26,7 +26,6 @@ impl Quantization<'_> {
         let values = self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
         progress.begin(Stage::Scanning, Some(values))?;
         let (mut orders, per_tensor) = self.orders(progress)?;
-        progress.begin(Stage::Quantizing, Some(values))?;
         let mut list = Vec::new();
         if let Some(model) = self.model.as_ref().filter(|_| self.calibrates) {
             let texts = &self.settings.calibration;
@@ -39,6 +38,8 @@ impl Quantization<'_> {
                 }
                 Err(other) => return Err(other),
             }
+        } else {
+            progress.begin(Stage::Quantizing, Some(values))?;
         }
         orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
         for (index, width, clip) in per_tensor {
