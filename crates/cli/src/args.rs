@@ -4,6 +4,7 @@ mod complete;
 mod encoder;
 mod global;
 mod groups;
+mod help;
 mod models;
 mod named;
 mod quantize;
@@ -42,12 +43,17 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Show what is inside a file
-    #[command(after_help = "Examples:
+    #[command(
+        after_help = "On a terminal, what does not fit the screen goes through the pager that PAGER names, else through
+less; with PAGER=cat it is printed. Elsewhere all of it is printed, as wide as it is.
+
+Examples:
   weighbridge inspect model.safetensors
   weighbridge inspect minilm
   weighbridge inspect minilm.weights --tensors '*LayerNorm*' --stats
   weighbridge inspect model.oinf --json | jq '.tensors[0]'
-  weighbridge inspect broken.weights --bytes")]
+  weighbridge inspect broken.weights --bytes"
+    )]
     Inspect(Inspect),
     /// Check files against every rule of their format
     #[command(
@@ -151,6 +157,9 @@ pub(crate) struct Verify {
     /// Check the structure only, without reading the data
     #[arg(long)]
     pub quick: bool,
+    /// List all findings of a file, not the ten most important ones: errors come before warnings
+    #[arg(long)]
+    pub all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -276,6 +285,9 @@ pub(crate) struct Diff {
     /// Values that differ by no more than this count as the same
     #[arg(long, default_value_t = 0.0, value_name = "T", value_parser = tolerance, allow_hyphen_values = true)]
     pub tolerance: f64,
+    /// List all differences, not the ten largest of each kind
+    #[arg(long)]
+    pub all: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -408,7 +420,7 @@ pub(crate) fn command() -> Command {
         let help = "Read the model as this format, whatever it looks like";
         command = command.mut_subcommand(verb, |c| c.arg(from().help(help)));
     }
-    command
+    help::unbroken(command)
 }
 
 /// A command line that was understood.

@@ -8,6 +8,7 @@
 mod args;
 mod commands;
 mod hints;
+mod pager;
 mod progress;
 mod render;
 mod talk;

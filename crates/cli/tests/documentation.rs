@@ -27,6 +27,7 @@ fn shell(folder: &Path, command: &str) -> String {
         .arg(format!("{command} 2>&1"))
         .current_dir(folder)
         .env("PATH", path)
+        .env_remove("COLUMNS")
         .output();
     String::from_utf8(output.unwrap().stdout).unwrap()
 }

@@ -10,6 +10,7 @@ use crate::schedule::{Call, Schedule, Turn};
 use crate::settings::{Assumption, Pooling, ResolvedSettings, Settings};
 use crate::team::Team;
 use crate::tokenizer::Tokenizer;
+use std::cell::RefCell;
 use std::ops::Range;
 #[cfg(feature = "fs")]
 use std::path::Path;
@@ -196,10 +197,29 @@ impl Encoder {
     /// When the model's file is damaged, or a vector has a value that is NaN or infinite, which comes
     /// of broken weights.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
+        self.embed_flat_telling(texts, &mut |_| ())
+    }
+
+    /// Like [`Encoder::embed_flat`]. `tell` hears now and then how many of the texts are done.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Encoder::embed_flat`].
+    pub fn embed_flat_telling(
+        &self,
+        texts: &[impl AsRef<str> + Sync],
+        tell: &mut dyn FnMut(usize),
+    ) -> Result<Vec<f32>, Error> {
         let inner = &self.0;
         let (ids, ranges) = inner.tokenize(texts);
         let call = Call::new(ids, ranges, self.dimensions());
-        inner.schedule.run(&call, |turn| inner.compute(turn), || inner.call_helper());
+        let tell = RefCell::new(tell);
+        // Between the batches that this thread computes; others are counted with them.
+        let compute = |turn: &mut Turn| {
+            tell.borrow_mut()(call.done());
+            inner.compute(turn)
+        };
+        inner.schedule.run(&call, compute, || inner.call_helper());
         let vectors = call.result()?;
         if let Some(check) = &inner.damage {
             check.finish()?;

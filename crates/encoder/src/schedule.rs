@@ -108,6 +108,11 @@ impl Call {
         lock(&self.progress).left == 0
     }
 
+    /// How many of the texts are done.
+    pub(crate) fn done(&self) -> usize {
+        self.texts.len() - lock(&self.progress).left
+    }
+
     /// The vectors, one behind the other, once all are done.
     pub(crate) fn result(&self) -> Result<Vec<f32>, Error> {
         let mut progress = lock(&self.progress);

@@ -13,8 +13,14 @@ pub enum Stage {
     Writing,
     /// Bytes come over the network or out of an archive.
     Fetching,
+    /// Values are looked through for their bounds; values are counted.
+    Scanning,
+    /// A model is watched while it embeds texts; texts are counted.
+    Calibrating,
     /// Weights are rounded; values are counted.
     Quantizing,
+    /// The vectors of a model are compared with those of before; texts are counted.
+    Comparing,
     /// A codebook is learned; values are counted.
     Training,
     /// Rows of an earlier run are found again; texts are counted.

@@ -3,11 +3,14 @@
 mod common;
 
 use common::{quantize_file as run, verdict, with};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use weighbridge::codec::block::BlockEncoder;
 use weighbridge::encoder::Settings;
 use weighbridge::quantize::{Calibration, Method, QuantizeReport, QuantizeSettings};
-use weighbridge::{Container, Encoder, Error, open, samples};
+use weighbridge::{
+    Container, Encoder, Error, Progress, Stage, Status, open, quantize::quantize, samples,
+};
 
 /// A folder with the small model in it.
 fn model() -> (tempfile::TempDir, PathBuf) {
@@ -45,7 +48,14 @@ fn inputs(container: &Container) -> Vec<(Vec<String>, Vec<f32>)> {
         (0..4 + i % 9).map(word).collect::<Vec<_>>().join(" ")
     };
     let texts: Vec<_> = (0..40).map(text).collect();
-    encoder.observe(&texts, &mut |product, rows| all[product].1.extend_from_slice(rows)).unwrap();
+    let mut seen = 0;
+    let mut observer = |product: usize, rows: &[f32]| all[product].1.extend_from_slice(rows);
+    let mut tell = |more| {
+        seen += more;
+        Ok(())
+    };
+    encoder.observe(&texts, &mut observer, &mut tell).unwrap();
+    assert_eq!(seen, texts.len() as u64);
     all
 }
 
@@ -75,6 +85,28 @@ fn output_error(before: &Container, after: &Container, inputs: &[(Vec<String>, V
 
 fn container(path: &Path) -> Container {
     open(path).unwrap()
+}
+
+/// All of the work is counted: texts while the model is watched, values while they are rounded.
+#[test]
+fn every_stage_counts_up_to_its_end() {
+    let (_folder, input) = model();
+    let mut stages: Vec<Status> = Vec::new();
+    let mut tell = |status: Status| {
+        match stages.last_mut().filter(|last| last.stage == status.stage) {
+            Some(last) => *last = status,
+            None => stages.push(status),
+        }
+        ControlFlow::Continue(())
+    };
+    let mut progress = Progress::new(&mut tell);
+    quantize(&container(&input), &calibrated("k4"), &mut progress).unwrap();
+    let order: Vec<_> = stages.iter().map(|status| status.stage).collect();
+    use Stage::{Calibrating, Comparing, Quantizing, Scanning};
+    assert_eq!(order, [Scanning, Calibrating, Quantizing, Comparing]);
+    for status in stages {
+        assert!(status.done > 0 && Some(status.done) == status.total, "{status:?}");
+    }
 }
 
 /// Outputs get closer, with texts that were not used for it; the file is sound and as large.

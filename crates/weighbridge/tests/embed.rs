@@ -275,6 +275,18 @@ fn texts_come_from_anywhere_and_rows_go_anywhere() {
     let strings = texts.iter().map(|t| (*t).to_owned());
     embed::embed(&encoder, strings, 2, &mut sink, &mut Progress::none()).unwrap();
     assert_eq!(seen, texts);
+    // Progress is told within a window too.
+    let one = Settings { threads: Some(1), ..Settings::default() };
+    let encoder_of_one = Encoder::open_with(&model, &one).unwrap();
+    let mut told = Vec::new();
+    let mut tell = |status: Status| {
+        told.push(status.done);
+        ControlFlow::Continue(())
+    };
+    let many = std::iter::repeat_n("a truck", 400);
+    let mut progress = Progress::new(&mut tell);
+    embed::embed(&encoder_of_one, many, 1024, &mut Vec::new(), &mut progress).unwrap();
+    assert!(told.len() > 5 && told.is_sorted() && told.last() == Some(&400), "{told:?}");
     // What was done when it was stopped is kept.
     let output = folder.path().join("out.npy");
     let mut file = EmbedFile::begin(&encoder, request(&output)).unwrap();

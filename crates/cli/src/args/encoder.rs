@@ -81,16 +81,15 @@ pub(crate) struct Embed {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weighbridge compare --model minilm \"a cat sits outside\" \"the cat is in the garden\"
-  weighbridge compare --model minilm.weights \"a text\" \"another one\" --json | jq .cosine")]
+  weighbridge compare --model minilm.weights \"a text\" \"another one\" --json | jq .cosine
+  weighbridge compare --model minilm.weights < pairs.tsv")]
 pub(crate) struct Compare {
     #[command(flatten)]
     pub model: Model,
-    /// A text
-    #[arg(value_name = "A")]
-    pub first: String,
-    /// The text to compare it with
-    #[arg(value_name = "B")]
-    pub second: String,
+    /// A text and the one to compare it with; without them, each line of standard input has two,
+    /// separated by a tab
+    #[arg(num_args = 2, value_names = ["A", "B"])]
+    pub texts: Vec<String>,
     /// How the vectors of a text's tokens become one; by default as the model says
     #[arg(long, value_enum)]
     pub pooling: Option<PoolingName>,
@@ -99,7 +98,7 @@ pub(crate) struct Compare {
     pub dimensions: Option<usize>,
     #[command(flatten)]
     pub damage: super::Damage,
-    /// Print one JSON object
+    /// Print one object per pair, each on its own line
     #[arg(long)]
     pub json: bool,
 }
@@ -108,17 +107,18 @@ pub(crate) struct Compare {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   weighbridge tokenize --model minilm \"a weighbridge\"
-  weighbridge tokenize --model minilm.weights \"a weighbridge\" --json | jq .ids")]
+  weighbridge tokenize --model minilm.weights \"a weighbridge\" --json | jq .ids
+  weighbridge tokenize --model minilm.weights --json < texts.txt")]
 pub(crate) struct Tokenize {
     /// A file or directory with a model, or the name of one
     #[arg(long, short, value_name = "MODEL", add = super::complete::files_and_models())]
     pub model: String,
-    /// The text to split into tokens
-    pub text: String,
+    /// The text to split into tokens; without it, the lines of standard input are, one by one
+    pub text: Option<String>,
     /// Use at most this many tokens, the special ones included; by default as the model says
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     pub max_tokens: Option<usize>,
-    /// Print one JSON object
+    /// Print one object per text, each on its own line
     #[arg(long)]
     pub json: bool,
 }

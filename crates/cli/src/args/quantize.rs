@@ -78,6 +78,9 @@ pub(crate) struct Quantize {
     /// For pq and opq: other seeds give other codebooks, about as good
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// List all tensors, not the ten with the largest errors
+    #[arg(long)]
+    pub all: bool,
     /// Print the report without writing
     #[arg(long, alias = "report-only")]
     pub dry_run: bool,

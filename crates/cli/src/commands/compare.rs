@@ -1,23 +1,55 @@
 //! `weighbridge compare`: how near two texts are.
 
 use super::Files;
+use super::questions::{Answer, Said, ask};
 use crate::args::Compare;
 use serde_json::json;
 use std::process::ExitCode;
 use weighbridge::encoder::Settings;
-use weighbridge::{Error, Options, embed, models};
+use weighbridge::{Encoder, Error, Options, embed, models};
+
+/// Pairs that are compared before anything is printed.
+const TOGETHER: usize = 64;
 
 pub(super) fn run(args: &Compare, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let settings = Settings { dimensions: args.dimensions, ..args.model.settings(args.pooling) };
     let encoder = files.encoder(&models::find(&args.model.model)?, options, &settings)?;
-    super::say_files([&args.first, &args.second], |_| String::new());
-    let cosine = embed::compare(&encoder, &args.first, &args.second)?;
-    super::say_cut(encoder.count_cut(&[&args.first, &args.second]), encoder.max_tokens());
-    if args.json {
-        let texts = [&args.first, &args.second];
-        super::print(&super::json_line(&json!({"texts": texts, "cosine": cosine})))
-    } else {
-        super::print(&format!("{cosine:.4}\n"))
+    super::say_files(&args.texts, |_| String::new());
+    let mut cut = 0;
+    if let [first, second] = args.texts.as_slice() {
+        // They may have tabs and line breaks in them.
+        super::print(&compared(&encoder, [first, second], args.json, &mut cut)?)?;
+        super::say_cut(cut, encoder.max_tokens());
+        return Ok(ExitCode::SUCCESS);
     }
+    let done = ask(Vec::new(), "two texts a line, separated by a tab", TOGETHER, |lines| {
+        let answer = |line: &String| {
+            let pair = line.split_once('\t').filter(|(_, second)| !second.contains('\t'));
+            let Some((first, second)) = pair else {
+                let texts = line.split('\t').count();
+                let what = format!("a line has {texts} texts instead of two");
+                return Err(Error::refused(what, "separate them by a tab"));
+            };
+            let text = compared(&encoder, [first, second], args.json, &mut cut)?;
+            Ok(Answer { text, said: Said::Nothing })
+        };
+        lines.iter().map(answer).collect()
+    })?;
+    super::say_cut(cut, encoder.max_tokens());
+    Ok(done)
+}
+
+fn compared(
+    encoder: &Encoder,
+    texts: [&str; 2],
+    json: bool,
+    cut: &mut u64,
+) -> Result<String, Error> {
+    let cosine = embed::compare(encoder, texts[0], texts[1])?;
+    *cut += encoder.count_cut(&texts);
+    Ok(match json {
+        true => super::json_line(&json!({"texts": texts, "cosine": cosine})),
+        false => format!("{cosine:.4}\n"),
+    })
 }

@@ -3,14 +3,14 @@
 use super::Files;
 use crate::args::Diff;
 use crate::progress::with_spinner;
-use crate::render::{BOLD, GREEN, RED, Table, general, grouped, safe, styled};
+use crate::render::{BOLD, GREEN, RED, SHOWN, Table, general, grouped, more, safe, styled};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::embed::texts_of_lines;
 use weighbridge::encoder::Settings;
 use weighbridge::{
-    ContentDifference, DiffSettings, Difference, Error, Options, VectorDifference, default_texts,
-    diff, diff_vectors,
+    ContentDifference, DiffSettings, Difference, Error, Options, TensorDifference,
+    VectorDifference, default_texts, diff, diff_vectors,
 };
 
 pub(super) fn run(args: &Diff, options: &Options, files: Files) -> Result<ExitCode, Error> {
@@ -25,7 +25,7 @@ pub(super) fn run(args: &Diff, options: &Options, files: Files) -> Result<ExitCo
     if args.json {
         super::print_json(&difference)?;
     } else {
-        super::print(&text(&difference))?;
+        super::print_text(&text(&difference, args.all))?;
     }
     Ok(ExitCode::from(u8::from(!difference.same)))
 }
@@ -46,7 +46,7 @@ fn by_vectors(
     if args.json {
         super::print_json(&difference)?;
     } else {
-        super::print(&vectors_text(&difference))?;
+        super::print_text(&vectors_text(&difference))?;
     }
     Ok(ExitCode::from(u8::from(!difference.same)))
 }
@@ -85,27 +85,33 @@ fn verdict(same: bool) -> String {
     if same { styled(GREEN, "the same") } else { styled(RED, "different") }
 }
 
-fn text(d: &Difference) -> String {
+fn text(d: &Difference, all: bool) -> String {
     let mut out = String::new();
     for (label, names) in
         [("only in the first:", &d.only_first), ("only in the second:", &d.only_second)]
     {
-        for name in names {
+        for name in names.iter().take(shown(all)) {
             out.push_str(&format!("{} {}\n", styled(RED, label), safe(name)));
         }
+        out.push_str(&more(names.len().saturating_sub(shown(all)), "--all lists them"));
     }
-    let (differing, same): (Vec<_>, Vec<_>) = d.tensors.iter().partition(|t| !t.same);
+    let (mut differing, same): (Vec<_>, Vec<_>) = d.tensors.iter().partition(|t| !t.same);
     if !differing.is_empty() {
         let mut table = Table::new(&[
             "tensor",
             "types",
             "shapes",
-            ">changed",
-            ">max abs",
+            "?>changed",
+            "?>max abs",
             ">relative rmse",
             ">cosine",
         ]);
-        for t in &differing {
+        if differing.len() > shown(all) {
+            // What can't be compared at all comes first, then the largest errors.
+            let error = |t: &TensorDifference| t.values.map_or(f64::INFINITY, |v| v.relative_rmse);
+            differing.sort_by(|a, b| error(b).total_cmp(&error(a)));
+        }
+        for t in differing.iter().take(shown(all)) {
             let pair = |a: String, b: String| if a == b { a } else { format!("{a}, {b}") };
             let figures = match t.values {
                 Some(v) => [
@@ -125,9 +131,10 @@ fn text(d: &Difference) -> String {
             table.row(row);
         }
         out.push_str(&table.render());
+        out.push_str(&more(differing.len().saturating_sub(shown(all)), "--all lists them"));
     }
     if !d.contents.is_empty() {
-        out.push_str(&contents(&d.contents));
+        out.push_str(&contents(&d.contents, shown(all)));
     }
     let stored_otherwise = same.iter().filter(|t| t.encodings.0 != t.encodings.1).count();
     let mut what = match d.same {
@@ -149,17 +156,17 @@ fn text(d: &Difference) -> String {
 }
 
 /// What differs beside the tensors.
-fn contents(list: &[ContentDifference]) -> String {
-    const MOST: usize = 40;
+fn contents(list: &[ContentDifference], shown: usize) -> String {
     let mut table = Table::new(&["what", "first", "second"]);
     let side = |side: &Option<String>| side.as_deref().map_or("-".to_owned(), safe);
-    for difference in list.iter().take(MOST) {
+    for difference in list.iter().take(shown) {
         let what = safe(&difference.what.to_string());
         table.row(vec![what, side(&difference.first), side(&difference.second)]);
     }
-    let mut out = table.render();
-    if list.len() > MOST {
-        out.push_str(&format!("and {} more\n", list.len() - MOST));
-    }
-    out
+    table.render() + &more(list.len().saturating_sub(shown), "--all lists them")
+}
+
+/// How many rows of a list are shown.
+fn shown(all: bool) -> usize {
+    if all { usize::MAX } else { SHOWN }
 }

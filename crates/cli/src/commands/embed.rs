@@ -3,23 +3,23 @@
 use super::Files;
 use super::output::Outcome;
 use crate::args::Embed;
-use crate::progress::with_bar;
-use crate::render::{BOLD, DIM, YELLOW, general, grouped, safe, safe_json, styled};
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::progress::{last_words, with_bar, with_texts_bar};
+use crate::render::{
+    BOLD, DIM, YELLOW, general, grouped, safe, safe_json, shortened, styled, width,
+};
 use serde::Serialize;
-use std::cell::Cell;
 use std::io::{self, BufReader, IsTerminal, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 use weighbridge::embed::{
-    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, TextOptions, TextRow, Texts, jsonl,
+    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, RowSink, TextOptions, TextRow, Texts,
+    jsonl,
 };
 use weighbridge::encoder::Settings;
-use weighbridge::source::open_input;
+use weighbridge::source::{LastWords, open_input};
 use weighbridge::{
-    Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, Stage, Status, models,
+    Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, models,
 };
 
 pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitCode, Error> {
@@ -97,7 +97,8 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
             let hint = "give them as arguments, or name a file with --input";
             return Err(Error::refused("there are no texts", hint));
         }
-        return Ok((Texts::new("standard input", io::stdin().lock(), &options), None));
+        let input = BufReader::with_capacity(1 << 16, io::stdin().lock());
+        return Ok((Texts::new("standard input", input, &options), None));
     };
     let io = |e| Error::io(path, e);
     if path.is_dir() {
@@ -132,10 +133,15 @@ fn print_vectors(
         // Nothing that follows would be read either.
         if nobody_reads { Err(Error::Cancelled) } else { Ok(()) }
     };
-    // Two things on one terminal would be in each other's way.
-    let done = with_embed_bar(bytes, !terminal, texts, |texts, progress| {
-        embed::embed(encoder, texts, args.batch, &mut sink, progress)
-    });
+    let done = if args.texts.is_empty() && bytes.is_none() {
+        // Who writes a text to a pipe gets its vector without writing more.
+        embed::embed_as_they_come(encoder, texts, args.batch, &mut sink, &mut Progress::none())
+    } else {
+        // Two things on one terminal would be in each other's way.
+        with_texts_bar(bytes, !terminal, texts, |texts, progress| {
+            embed::embed(encoder, texts, args.batch, &mut sink, progress)
+        })
+    };
     match done {
         Err(Error::Cancelled) if nobody_reads => return Ok(ExitCode::SUCCESS),
         done => super::say_cut(done?.cut, encoder.max_tokens()),
@@ -161,17 +167,9 @@ fn short_line(row: &TextRow, vector: &[f32]) -> String {
     if vector.len() > SHOWN {
         values.push(format!("… {} values", vector.len()));
     }
-    let text = safe(&shortened(&row.text));
+    let text = safe(&row.text);
+    let text = shortened(&text, width().unwrap_or(80));
     format!("{}\n  {}\n", styled(BOLD, text), styled(DIM, values.join("  ")))
-}
-
-/// At most a line of a terminal.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 76;
-    match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
-    }
 }
 
 #[derive(Serialize)]
@@ -217,7 +215,7 @@ fn dry_run(
     if let Some(needs) = needs {
         text.push_str(&format!("  {} {}\n", styled(YELLOW, "needs   "), safe(&needs)));
     }
-    super::print(&text)
+    super::print_text(&text)
 }
 
 fn write_vectors(
@@ -229,8 +227,11 @@ fn write_vectors(
 ) -> Result<ExitCode, Error> {
     let mut file = EmbedFile::begin(encoder, settings)?;
     let began = Instant::now();
-    let done = with_embed_bar(bytes, true, texts, |texts, progress| {
-        embed::embed(encoder, texts, args.batch, &mut file, progress)
+    let name = safe(&file.journal().display().to_string());
+    let words = last_words(&format!("{{}} texts are kept in {name}; --resume goes on"));
+    let mut sink = Kept { file: &mut file, words: &words };
+    let done = with_texts_bar(bytes, true, texts, |texts, progress| {
+        embed::embed(encoder, texts, args.batch, &mut sink, progress)
     });
     let (journal, finished) = (file.journal().to_owned(), file.finished());
     let kept = |error: Error| {
@@ -240,7 +241,28 @@ fn write_vectors(
     let done = done.map_err(kept)?;
     let seconds = began.elapsed().as_secs_f64();
     let file = finish(file).map_err(kept)?;
+    drop(words);
     report(args, encoder, &file, done, texts, seconds)
+}
+
+/// A file that says on Ctrl-C how much of it is kept.
+struct Kept<'a> {
+    file: &'a mut EmbedFile,
+    words: &'a LastWords,
+}
+
+impl RowSink for Kept<'_> {
+    fn has(&mut self, rows: &[TextRow]) -> Result<bool, Error> {
+        let has = self.file.has(rows);
+        self.words.count(self.file.finished());
+        has
+    }
+
+    fn take(&mut self, rows: &[TextRow], vectors: &[f32]) -> Result<(), Error> {
+        let taken = self.file.take(rows, vectors);
+        self.words.count(self.file.finished());
+        taken
+    }
 }
 
 fn finish(file: EmbedFile) -> Result<EmbeddedFile, Error> {
@@ -323,58 +345,5 @@ fn say_skipped(texts: &Texts) {
         1 => crate::render::say!("{}: 1 line", styled(YELLOW, "skipped")),
         n if n == listed => crate::render::say!("{}: {n} lines", styled(YELLOW, "skipped")),
         n => crate::render::say!("{}: {} lines in all", styled(YELLOW, "skipped"), grouped(n)),
-    }
-}
-
-/// Runs `work` on texts with a bar that shows texts a second and the time that is left, by the bytes
-/// of the input; on a terminal only.
-fn with_embed_bar<T>(
-    bytes: Option<u64>,
-    wanted: bool,
-    texts: &mut Texts,
-    work: impl FnOnce(&mut dyn Iterator<Item = Result<TextRow, Error>>, &mut Progress) -> T,
-) -> T {
-    let Some(bar) = (wanted && crate::talk::shows_progress()).then(|| new_bar(bytes)) else {
-        return work(texts, &mut Progress::none());
-    };
-    let position = Cell::new(0);
-    let mut counted = std::iter::from_fn(|| {
-        let next = texts.next();
-        position.set(texts.bytes_read());
-        next
-    });
-    let mut resumed = 0;
-    let mut began = Instant::now();
-    let mut tell = |status: Status| {
-        bar.set_position(position.get());
-        if status.stage == Stage::Resuming {
-            resumed = status.done;
-        }
-        if status.done == 0 || status.stage == Stage::Resuming {
-            bar.reset_eta();
-            began = Instant::now();
-        }
-        let new = if status.stage == Stage::Embedding { status.done } else { 0 };
-        #[allow(clippy::cast_precision_loss)]
-        let speed = match new {
-            0 => String::new(),
-            new => format!(", {:.0} texts/s", new as f64 / began.elapsed().as_secs_f64().max(1e-3)),
-        };
-        bar.set_message(format!("{} texts{speed}", grouped(resumed + new)));
-        ControlFlow::Continue(())
-    };
-    let done = work(&mut counted, &mut Progress::new(&mut tell));
-    bar.finish_and_clear();
-    done
-}
-
-fn new_bar(bytes: Option<u64>) -> ProgressBar {
-    let (bar, template) = match bytes {
-        Some(total) => (ProgressBar::new(total), "[{bar:40}] {percent}% {msg} {eta} left"),
-        None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
-    };
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style.progress_chars("=> ")),
-        Err(_) => bar,
     }
 }

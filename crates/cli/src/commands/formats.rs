@@ -13,7 +13,7 @@ pub(super) fn run(args: &ListFormats) -> Result<ExitCode, Error> {
     if args.json {
         return super::print_json(&formats.iter().map(as_json).collect::<Vec<_>>());
     }
-    let mut out = Table::new(&["id", "format", "use", "files", "types", "holds"]);
+    let mut out = Table::new(&["id", "?format", "use", "files", "?types", "holds"]);
     for format in formats.iter() {
         let info = format.info();
         let extensions: Vec<_> = info.extensions.iter().map(|e| format!(".{e}")).collect();
@@ -35,7 +35,7 @@ pub(super) fn run(args: &ListFormats) -> Result<ExitCode, Error> {
         ]);
     }
     let note = styled(crate::render::DIM, "Options of each format: weighbridge convert --help");
-    super::print(&format!("{}\n  {note}\n", out.render()))
+    super::print_text(&format!("{}\n  {note}\n", out.render()))
 }
 
 fn types(holds: &Holds) -> Vec<&'static str> {

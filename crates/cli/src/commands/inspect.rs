@@ -3,7 +3,7 @@
 use super::Files;
 use crate::args::Inspect;
 use crate::progress::with_spinner;
-use crate::render::{self, BOLD, safe, styled};
+use crate::render::{self, BOLD, safe, styled, width, wrapped};
 use std::process::ExitCode;
 use weighbridge::{Container, Detail, Error, Formats, ModelSummary, Options};
 
@@ -18,7 +18,11 @@ pub(super) fn run(args: &Inspect, options: &Options, files: Files) -> Result<Exi
     }
     // Only statistics read the data.
     let make = || text(args, &container, &detail);
-    super::print(&if args.stats { with_spinner(&args.file, make) } else { make() }?)
+    let text = if args.stats { with_spinner(&args.file, make) } else { make() }?;
+    if !super::quickstart::is_running() {
+        crate::pager::page(&wrapped(&text, width()));
+    }
+    super::print_text(&text)
 }
 
 fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String, Error> {

@@ -73,5 +73,5 @@ fn show(args: &Metadata, container: &Container) -> Result<ExitCode, Error> {
     for (name, size) in &container.sizevars {
         out.push_str(&format!("  {} := {size}\n", safe(name)));
     }
-    super::print(&out)
+    super::print_text(&out)
 }

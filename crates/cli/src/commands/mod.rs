@@ -25,7 +25,7 @@ mod tokenize;
 mod verify;
 
 use crate::args::{Damage, Invocation, Verb};
-use crate::render::{DIM, YELLOW, grouped, safe, safe_json, styled};
+use crate::render::{DIM, YELLOW, grouped, message_width, safe, safe_json, styled, width, wrapped};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
@@ -128,16 +128,15 @@ impl Files {
 /// Says something on standard error that is no failure.
 fn say_note(note: &str) {
     if !crate::talk::is_quiet() {
-        crate::render::say!("{}: {}", styled(YELLOW, "note"), safe(note));
+        let line = format!("{}: {}", styled(YELLOW, "note"), safe(note));
+        crate::render::say!("{}", wrapped(&line, message_width()));
     }
 }
 
 /// Says what is done, to who wants to know it.
 pub(crate) fn say_detail(detail: impl FnOnce() -> String) {
-    use std::io::Write;
     if crate::talk::is_verbose() {
-        // Nobody waits for it: if it can't be said, it is not.
-        let _ = writeln!(anstream::stderr(), "{}", styled(DIM, safe(&detail())));
+        crate::render::say!("{}", styled(DIM, safe(&detail())));
     }
 }
 
@@ -174,9 +173,14 @@ fn print(text: &str) -> Result<ExitCode, Error> {
     }
 }
 
+/// Prints a report for people, with its lines no longer than the terminal's.
+fn print_text(text: &str) -> Result<ExitCode, Error> {
+    print(&wrapped(text, width()))
+}
+
 /// Prints what was done and went well, unless nobody wants to know.
 fn report(text: &str) -> Result<ExitCode, Error> {
-    if crate::talk::is_quiet() { Ok(ExitCode::SUCCESS) } else { print(text) }
+    if crate::talk::is_quiet() { Ok(ExitCode::SUCCESS) } else { print_text(text) }
 }
 
 fn print_json(value: &impl serde::Serialize) -> Result<ExitCode, Error> {

@@ -3,7 +3,7 @@
 use super::inspect::model_line;
 use super::pull::origin;
 use crate::args::{Models, ModelsVerb};
-use crate::render::{BOLD, DIM, GREEN, Table, YELLOW, safe, size, styled};
+use crate::render::{BOLD, DIM, GREEN, Table, safe, size, styled};
 use std::process::ExitCode;
 use weighbridge::Error;
 use weighbridge::models::{Cache, Cached, Places, Removed, Shown};
@@ -13,11 +13,15 @@ pub(super) fn run(args: &Models) -> Result<ExitCode, Error> {
     match &args.verb {
         None | Some(ModelsVerb::List) => {
             let list = places.list();
-            if args.json { super::print_json(&list) } else { super::print(&table(&list, &places)) }
+            if args.json {
+                super::print_json(&list)
+            } else {
+                super::print_text(&table(&list, &places))
+            }
         }
         Some(ModelsVerb::Show { name }) => {
             let shown = places.show(name)?;
-            if args.json { super::print_json(&shown) } else { super::print(&card(&shown)) }
+            if args.json { super::print_json(&shown) } else { super::print_text(&card(&shown)) }
         }
         Some(ModelsVerb::Remove { name, dry_run: true }) => {
             let removed = places.removal(name)?;
@@ -56,7 +60,7 @@ fn table(list: &[Cached], places: &Places) -> String {
                 size(model.bytes),
                 safe(model.architecture.as_deref().unwrap_or("?")),
                 owner(model.cache).to_owned(),
-                styled(YELLOW, safe(&lacks.unwrap_or_default())),
+                safe(&lacks.unwrap_or_default()),
             ]);
         }
         out.push_str(&table.render());

@@ -1,8 +1,8 @@
 //! What verbs that write a file have in common: the plan is written or not, and reported.
 
 use crate::hints;
-use crate::progress::with_bar;
-use crate::render::{self, BOLD, DIM, GREEN, YELLOW, safe, styled};
+use crate::progress::{last_words, with_bar};
+use crate::render::{self, BOLD, DIM, GREEN, SHOWN, YELLOW, safe, styled};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::plan::Report;
@@ -12,6 +12,7 @@ use weighbridge::{Conversion, Error, Formats, Output, Plan};
 pub(super) fn carry_out(plan: &Plan, output: &Output, dry_run: bool) -> Result<Outcome, Error> {
     if !dry_run {
         let label = safe(&output.path.display().to_string());
+        let _words = last_words("nothing was written");
         with_bar(&label, |progress| plan.write(output.clone(), progress))?;
     }
     Ok(Outcome::new(plan, output, !dry_run))
@@ -36,7 +37,7 @@ impl Outcome {
     /// For people: with `more` below it; what was written is only said where that is wanted.
     pub(super) fn tell(&self, more: &str) -> Result<ExitCode, Error> {
         let text = self.text() + more;
-        if self.conversion.written { super::report(&text) } else { super::print(&text) }
+        if self.conversion.written { super::report(&text) } else { super::print_text(&text) }
     }
 
     /// For people.
@@ -70,12 +71,12 @@ impl Outcome {
 pub(super) fn report_text(report: &Report) -> String {
     let mut out = String::new();
     let mut part = |label: String, items: Vec<String>| {
-        const MOST: usize = 12;
-        for item in items.iter().take(MOST) {
+        for item in items.iter().take(SHOWN) {
             out.push_str(&format!("  {label} {}\n", safe(item)));
         }
-        if items.len() > MOST {
-            out.push_str(&format!("  {label} and {} more\n", items.len() - MOST));
+        if items.len() > SHOWN {
+            let more = items.len() - SHOWN;
+            out.push_str(&format!("  {label} and {more} more; --json lists them\n"));
         }
     };
     match report.kept {

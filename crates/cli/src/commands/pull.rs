@@ -1,7 +1,7 @@
 //! `weighbridge pull`: a model into the cache folder.
 
 use crate::args::Pull;
-use crate::progress::{while_turning, with_bar};
+use crate::progress::{last_words, while_turning, with_bar};
 use crate::render::{BOLD, DIM, GREEN, safe, size, styled};
 use std::process::ExitCode;
 use weighbridge::Error;
@@ -13,8 +13,10 @@ pub(super) fn run(args: &Pull) -> Result<ExitCode, Error> {
     settings.revision.clone_from(&args.revision);
     settings.force = args.force;
     let label = safe(&args.name);
+    let words = last_words("the model is not there yet; the same command starts again");
     let pull = while_turning(&label, || pull(&args.name, &settings))?;
     let report = with_bar(&label, |progress| pull.write(progress))?;
+    drop(words);
     if args.json { super::print_json(&report) } else { super::report(&text(&report)) }
 }
 

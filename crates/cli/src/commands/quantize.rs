@@ -3,8 +3,10 @@
 use super::Files;
 use super::output::{Outcome, report_text};
 use crate::args::Quantize;
-use crate::progress::with_bar;
-use crate::render::{self, BOLD, DIM, GREEN, Table, YELLOW, bar, general, safe, styled};
+use crate::progress::{last_words, with_bar};
+use crate::render::{
+    self, BOLD, DIM, GREEN, SHOWN, Table, YELLOW, bar, general, more, safe, styled,
+};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -47,7 +49,9 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
         }
     }
     let label = safe(&args.input.display().to_string());
+    let words = last_words("nothing was written");
     let quantized = with_bar(&label, |progress| job.run(progress))?;
+    drop(words);
     let plan = quantized.plan.accept_losses(args.allow_loss);
     let outcome = super::output::carry_out(&plan, &output, args.dry_run)?;
     let report = &quantized.report;
@@ -66,8 +70,8 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
             figures: report,
         });
     }
-    let text = text(&outcome, report, needs);
-    if args.dry_run { super::print(&text) } else { super::report(&text) }
+    let text = text(&outcome, report, needs, args.all);
+    if args.dry_run { super::print_text(&text) } else { super::report(&text) }
 }
 
 fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeSettings, Error> {
@@ -128,7 +132,7 @@ fn output(args: &Quantize, method: Method, formats: &Formats) -> Result<Output, 
     Err(Error::refused(what, advice))
 }
 
-fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>) -> String {
+fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>, all: bool) -> String {
     let conversion = &outcome.conversion;
     let mut out = String::new();
     for file in conversion.files.iter().filter(|_| conversion.written) {
@@ -173,7 +177,7 @@ fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>) -> Stri
     }
     out.push_str(&kept(report));
     out.push('\n');
-    out.push_str(&chart(report));
+    out.push_str(&chart(report, all));
     out
 }
 
@@ -203,20 +207,21 @@ fn kept(report: &QuantizeReport) -> String {
 
 /// The tensors with their errors, the worst first, each with a bar.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn chart(report: &QuantizeReport) -> String {
+fn chart(report: &QuantizeReport, all: bool) -> String {
     const EIGHTHS: f64 = 24.0 * 8.0;
+    let shown = if all { report.tensors.len() } else { SHOWN.min(report.tensors.len()) };
     let worst = report.tensors.first().map_or(0.0, |t| t.loss.relative_rmse);
     let mut table = Table::new(&[
         "tensor",
         "method",
         ">bits",
         ">rmse",
-        ">largest",
+        "?>largest",
         ">cosine",
-        ">SNR dB",
-        "error by tensor",
+        "?>SNR dB",
+        "?error by tensor",
     ]);
-    for t in &report.tensors {
+    for t in &report.tensors[..shown] {
         let share = if worst > 0.0 { t.loss.relative_rmse / worst } else { 0.0 };
         table.row(vec![
             safe(&t.name),
@@ -229,5 +234,5 @@ fn chart(report: &QuantizeReport) -> String {
             bar((share * EIGHTHS).round() as usize),
         ]);
     }
-    table.render()
+    table.render() + &more(report.tensors.len() - shown, "--all lists them")
 }

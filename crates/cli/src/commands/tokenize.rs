@@ -1,8 +1,9 @@
 //! `weighbridge tokenize`: the tokens that a model makes of a text.
 
 use super::Files;
+use super::questions::{Answer, Said, ask, together};
 use crate::args::Tokenize;
-use crate::render::{Table, safe};
+use crate::render::{BOLD, Table, safe, styled};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ struct Tokens<'a> {
 }
 
 pub(super) fn run(args: &Tokenize, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    super::say_files([&args.text], |_| String::new());
+    super::say_files(&args.text, |name| format!("< {name} reads its lines"));
     // The weights are not needed.
     let container = files.open(&models::find(&args.model)?, options)?;
     let tokenizer = Tokenizer::of(&container)?;
@@ -27,18 +28,35 @@ pub(super) fn run(args: &Tokenize, options: &Options, files: Files) -> Result<Ex
         Ok::<_, Error>(limit.map_or(usize::MAX, |limit| to_len(limit.value)))
     };
     let limit = args.max_tokens.map_or_else(limit, Ok)?;
-    let mut ids = Vec::new();
-    tokenizer.encode_into(&args.text, limit.saturating_add(1), &mut ids);
-    super::say_cut(u64::from(ids.len() > limit), limit);
-    ids.clear();
-    tokenizer.encode_into(&args.text, limit, &mut ids);
+    let given: Vec<_> = args.text.iter().cloned().collect();
+    let is_given = !given.is_empty();
+    let mut cut = 0;
+    let done = ask(given, "one text a line", together(1), |texts| {
+        let answer = |text: &String| {
+            let mut ids = Vec::new();
+            tokenizer.encode_into(text, limit.saturating_add(1), &mut ids);
+            cut += u64::from(ids.len() > limit);
+            ids.clear();
+            tokenizer.encode_into(text, limit, &mut ids);
+            let title = Some(text.as_str()).filter(|_| !is_given);
+            Answer { text: shown(&tokenizer, ids, title, args.json), said: Said::Nothing }
+        };
+        Ok(texts.iter().map(answer).collect())
+    })?;
+    super::say_cut(cut, limit);
+    Ok(done)
+}
+
+/// The tokens of a text, below it if there are several.
+fn shown(tokenizer: &Tokenizer, ids: Vec<u32>, title: Option<&str>, json: bool) -> String {
     let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap_or_default()).collect();
-    if args.json {
-        return super::print(&super::json_line(&Tokens { ids, tokens }));
+    if json {
+        return super::json_line(&Tokens { ids, tokens });
     }
     let mut table = Table::new(&[">id", "token"]);
     for (id, token) in ids.iter().zip(&tokens) {
         table.row(vec![id.to_string(), safe(token)]);
     }
-    super::print(&table.rows())
+    let title = title.map(|title| styled(BOLD, safe(title)) + "\n").unwrap_or_default();
+    title + &table.rows()
 }

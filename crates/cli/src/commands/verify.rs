@@ -33,7 +33,7 @@ pub(super) fn run(args: &Verify, options: &Options, files: Files) -> Result<Exit
         // Of those that are fine, the exit code is enough for who wants quiet.
         let is_told = !verdict.findings.is_empty() || !crate::talk::is_quiet();
         if is_told && !args.json {
-            super::print(&render::verdict(&verdict))?;
+            super::print_text(&render::verdict(&verdict, args.all))?;
         }
         verdicts.push(verdict);
     }

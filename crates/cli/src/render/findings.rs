@@ -1,6 +1,8 @@
 //! Errors and findings.
 
-use super::{BOLD, DIM, GREEN, RED, YELLOW, safe, say, styled};
+use super::{
+    BOLD, DIM, GREEN, RED, SHOWN, YELLOW, message_width, more, safe, say, styled, wrapped,
+};
 use crate::hints;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -34,14 +36,15 @@ pub(crate) fn usage(usage: &clap::Error, arguments: &[OsString]) -> ExitCode {
 
 /// Prints an error to standard error.
 pub(crate) fn error(error: &Error) {
+    let say = |line: String| say!("{}", wrapped(&line, message_width()));
     let line = |key: &str, text: &str| {
         if !text.is_empty() {
-            say!("  {} {}", styled(DIM, format!("{key:<9}")), safe(text));
+            say(format!("  {} {}", styled(DIM, format!("{key:<9}")), safe(text)));
         }
     };
     match error {
         Error::Malformed { file, finding: f } => {
-            say!("{}: {}", styled(RED, format!("error[{}]", f.rule)), safe(&f.message));
+            say(format!("{}: {}", styled(RED, format!("error[{}]", f.rule)), safe(&f.message)));
             let place = match f.has_place() {
                 true => format!("{file}, bytes {:#x}..{:#x}", f.start, f.end),
                 false => file.clone(),
@@ -51,15 +54,15 @@ pub(crate) fn error(error: &Error) {
             line("found", &f.found);
         }
         Error::Loss(losses) => {
-            say!("{}: something would be lost", styled(RED, "error"));
-            for loss in losses.iter().take(20) {
+            say(format!("{}: something would be lost", styled(RED, "error")));
+            for loss in losses.iter().take(SHOWN) {
                 line("lost", &loss.to_string());
             }
-            if losses.len() > 20 {
-                line("lost", &format!("and {} more", losses.len() - 20));
+            if losses.len() > SHOWN {
+                line("lost", &format!("and {} more; --json lists them", losses.len() - SHOWN));
             }
         }
-        other => say!("{}: {}", styled(RED, "error"), safe(&other.message())),
+        other => say(format!("{}: {}", styled(RED, "error"), safe(&other.message()))),
     }
     line("hint", &hints::hint(&error.advice()));
 }
@@ -89,8 +92,8 @@ fn finding_line(f: &Finding, file: &str) -> String {
     line
 }
 
-/// The verdict about one file: a line, and one for each finding.
-pub(crate) fn verdict(v: &Verdict) -> String {
+/// The verdict about one file: a line, and one for each of its most important findings, or for all.
+pub(crate) fn verdict(v: &Verdict, all: bool) -> String {
     let errors = v.findings.iter().filter(|f| f.severity == Severity::Error).count();
     let warnings = v.findings.len() - errors;
     let state = match (errors, warnings) {
@@ -105,11 +108,17 @@ pub(crate) fn verdict(v: &Verdict) -> String {
         false => format!(" {}", styled(DIM, format!("({})", unchecked.join("; ")))),
     };
     let mut out = format!("{name}: {} {state}{unchecked}\n", v.format.unwrap_or("?"));
-    for f in &v.findings {
+    let mut findings: Vec<_> = v.findings.iter().collect();
+    let shown = if all { findings.len() } else { SHOWN.min(findings.len()) };
+    if shown < findings.len() {
+        findings.sort_by_key(|f| f.severity != Severity::Error);
+    }
+    for f in &findings[..shown] {
         out.push_str(&format!("  {}\n", finding_line(f, &v.file)));
     }
+    out.push_str(&more(findings.len() - shown, "--all lists them"));
     if v.more > 0 {
-        out.push_str(&format!("  and {} more\n", v.more));
+        out.push_str(&format!("  and {} more, which are not listed\n", v.more));
     }
     out
 }

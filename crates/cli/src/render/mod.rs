@@ -2,14 +2,16 @@
 
 mod declarations;
 mod findings;
+mod fit;
 mod number;
 mod table;
 mod tensors;
 
 pub(crate) use declarations::declarations;
 pub(crate) use findings::{error, failure, usage, verdict};
+pub(crate) use fit::{message_width, shortened, width, wrapped};
 pub(crate) use number::{general, grouped, size};
-pub(crate) use table::{Table, short};
+pub(crate) use table::{Table, more, short};
 pub(crate) use tensors::{bar, overview, region_map};
 
 use anstyle::{AnsiColor, Style};
@@ -29,6 +31,8 @@ macro_rules! say {
     }};
 }
 pub(crate) use say;
+/// Rows of a long table that are shown unless all are asked for.
+pub(crate) const SHOWN: usize = 10;
 
 /// Text in a style, where standard output is a terminal that wants it.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 /// The program in a folder, with nothing on standard input.
 pub(crate) fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weighbridge"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).env_remove("COLUMNS");
     command
 }
 

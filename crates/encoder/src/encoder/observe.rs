@@ -15,14 +15,17 @@ impl Encoder {
     /// Takes texts through the model and shows the input of each matrix product to the observer:
     /// the index of the product in [`Encoder::products`], and rows, one behind the other, of as
     /// many values as its weights have columns. The batches are the same for any number of threads.
+    /// After each batch, `tell` hears how many more texts are done, and can stop the work.
     ///
     /// # Errors
     ///
-    /// When an input has a value that is NaN or infinite. The observer has seen it by then.
+    /// When an input has a value that is NaN or infinite; the observer has seen it by then. Errors of
+    /// `tell`.
     pub fn observe(
         &self,
         texts: &[impl AsRef<str> + Sync],
         observer: &mut (dyn FnMut(usize, &[f32]) + Send),
+        tell: &mut dyn FnMut(u64) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut non_finite = false;
         let inner = &self.0;
@@ -33,11 +36,13 @@ impl Encoder {
         };
         for batch in batches(&ranges) {
             let (first, last) = (ranges[batch.start].start, ranges[batch.end - 1].end);
+            let count = batch.len() as u64;
             let texts = ranges[batch].iter().map(|r| r.start - first..r.end - first).collect();
             let mut taken = Taken::new(inner);
             let ids = ids[first..last].to_vec();
             let scratch = inner.run(ids, texts, &mut taken.threads, Some(&mut inspect))?;
             inner.put_back(scratch);
+            tell(count)?;
         }
         if non_finite {
             let what = "the texts lead to values inside the model that are NaN or infinite";

@@ -5,6 +5,9 @@
 mod file;
 mod folder;
 mod input;
+#[cfg(feature = "signals")]
+#[allow(unsafe_code)]
+mod last_words;
 #[cfg(feature = "mmap")]
 #[allow(unsafe_code)]
 mod map;
@@ -24,6 +27,8 @@ pub use file::{Access, open_input};
 pub use folder::RealFolder;
 pub use folder::{Folder, MemoryFolder};
 pub use input::Input;
+#[cfg(feature = "signals")]
+pub use last_words::LastWords;
 pub(crate) use name::folded;
 pub use name::{clashing_names, is_hidden, is_plain_name, name_problem, stays_inside};
 #[cfg(feature = "fs")]

@@ -168,6 +168,7 @@ fn end(signal: libc::c_int) -> ! {
         unsafe { libc::write(2, SHRUNK.as_ptr().cast(), SHRUNK.len()) };
         4
     } else {
+        super::last_words::say();
         128 + signal
     };
     // SAFETY: `_exit` is async-signal-safe and ends the process.

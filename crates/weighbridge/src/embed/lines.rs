@@ -22,16 +22,23 @@ pub(super) struct Lines<R> {
     input: R,
     number: u64,
     at: u64,
+    /// A whole line is left of what was read from the stream.
+    next_is_there: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(input: R) -> Lines<R> {
-        Lines { input, number: 0, at: 0 }
+        Lines { input, number: 0, at: 0, next_is_there: false }
     }
 
     /// Bytes read so far.
     pub(super) fn position(&self) -> u64 {
         self.at
+    }
+
+    /// Whether the next line can be had without waiting for the stream.
+    pub(super) fn is_next_there(&self) -> bool {
+        self.next_is_there
     }
 
     /// The bytes that are there already of what comes next, without taking them.
@@ -67,6 +74,7 @@ impl<R: BufRead> Lines<R> {
             line.bytes.extend_from_slice(&part[..part.len().min(room)]);
             let used = end.map_or(waiting.len(), |end| end + 1);
             let is_last = waiting.is_empty();
+            self.next_is_there = waiting[used..].contains(&b'\n');
             self.input.consume(used);
             self.at += used as u64;
             if end.is_some() || is_last {

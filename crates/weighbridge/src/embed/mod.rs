@@ -135,10 +135,45 @@ pub fn embed<T: IntoTextRow>(
 ) -> Result<Embedded, Error> {
     let mut texts = texts.into_iter();
     let total = texts.size_hint().1.map(|n| n as u64);
+    embed_windows(encoder, total, || next_window(&mut texts, window), sink, progress)
+}
+
+/// Like [`embed`], for who waits for each answer: a window has the next text and those behind it that
+/// are there already, at most `window`, and does not wait for more.
+///
+/// # Errors
+/// Those of [`embed`].
+pub fn embed_as_they_come(
+    encoder: &Encoder,
+    texts: &mut Texts,
+    window: usize,
+    sink: &mut (impl RowSink + ?Sized),
+    progress: &mut Progress,
+) -> Result<Embedded, Error> {
+    let next = || {
+        let mut may_wait = true;
+        let there = std::iter::from_fn(|| {
+            let next = if may_wait || texts.is_next_there() { texts.next() } else { None };
+            may_wait = false;
+            next
+        });
+        next_window(&mut { there }, window)
+    };
+    embed_windows(encoder, None, next, sink, progress)
+}
+
+/// Embeds windows until one is empty.
+fn embed_windows(
+    encoder: &Encoder,
+    total: Option<u64>,
+    mut next: impl FnMut() -> Result<Vec<TextRow>, Error>,
+    sink: &mut (impl RowSink + ?Sized),
+    progress: &mut Progress,
+) -> Result<Embedded, Error> {
     let mut done = Embedded::default();
     let mut stage = None;
     loop {
-        let rows = next_window(&mut texts, window)?;
+        let rows = next()?;
         if rows.is_empty() {
             return Ok(done);
         }
@@ -149,15 +184,25 @@ pub fn embed<T: IntoTextRow>(
             stage = Some(now);
             progress.begin(now, total.map(|n| n.saturating_sub(done.rows)))?;
         }
+        let (mut counted, mut stopped) = (0, Ok(()));
         if resumed {
             done.resumed += count;
         } else {
             let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
-            sink.take(&rows, &encoder.embed_flat(&texts)?)?;
+            let mut tell = |finished: usize| {
+                let more = finished as u64 - counted;
+                counted += more;
+                if more > 0 && stopped.is_ok() {
+                    stopped = progress.advance(more);
+                }
+            };
+            // Who stops the work in the middle of a window finds it in the sink all the same.
+            sink.take(&rows, &encoder.embed_flat_telling(&texts, &mut tell)?)?;
             done.cut += encoder.count_cut(&texts);
         }
         done.rows += count;
-        progress.advance(count)?;
+        stopped?;
+        progress.advance(count - counted)?;
     }
 }
 

@@ -152,6 +152,14 @@ impl<'a> Texts<'a> {
         }
     }
 
+    /// The next line is there already: reading it does not wait for whoever writes it.
+    pub(super) fn is_next_there(&self) -> bool {
+        match &self.source {
+            TextSource::Lines(lines) => lines.is_next_there(),
+            TextSource::Given(_) => true,
+        }
+    }
+
     fn read(&mut self) -> Result<Option<TextRow>, Error> {
         const LISTED: usize = 5;
         self.check()?;

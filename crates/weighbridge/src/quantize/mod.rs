@@ -136,7 +136,7 @@ impl<'a> Quantization<'a> {
         plan.report.warnings.extend(per_tensor::note(self.settings));
         let mut report = QuantizeReport::new(&container, &plan, &done, self.kept);
         if let Some(model) = &self.model {
-            report.vectors = match calibrate::compare(&container, model) {
+            report.vectors = match calibrate::compare(&container, model, progress) {
                 Ok(change) => Some(change),
                 // A model that makes no vectors has none to compare.
                 Err(Error::Refused(_)) if !self.calibrates => None,

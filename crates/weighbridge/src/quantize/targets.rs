@@ -24,19 +24,22 @@ impl Quantization<'_> {
     /// What each chosen tensor becomes.
     pub(super) fn targets(&mut self, progress: &mut Progress) -> Result<Vec<TensorTarget>, Error> {
         let values = self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
-        progress.begin(Stage::Quantizing, Some(values))?;
-        let (mut orders, per_tensor) = self.orders()?;
+        progress.begin(Stage::Scanning, Some(values))?;
+        let (mut orders, per_tensor) = self.orders(progress)?;
         let mut list = Vec::new();
         if let Some(model) = self.model.as_ref().filter(|_| self.calibrates) {
             let texts = &self.settings.calibration;
-            match calibrate::targets(&self.container, model, &orders, texts, progress) {
+            match calibrate::targets(&self.container, model, &orders, texts, values, progress) {
                 Ok(targets) => list = targets,
                 // Nobody asked for it.
                 Err(Error::Refused(_)) if *texts == Calibration::Automatic => {
                     self.calibrates = false;
+                    progress.begin(Stage::Quantizing, Some(values))?;
                 }
                 Err(other) => return Err(other),
             }
+        } else {
+            progress.begin(Stage::Quantizing, Some(values))?;
         }
         orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
         for (index, width, clip) in per_tensor {
@@ -50,13 +53,13 @@ impl Quantization<'_> {
     }
 
     /// The chosen tensors by the kind of their method, with the bounds of their values.
-    fn orders(&self) -> Result<(Orders, PerTensor), Error> {
+    fn orders(&self, progress: &mut Progress) -> Result<(Orders, PerTensor), Error> {
         let (mut orders, mut per_tensor) = (Vec::new(), Vec::new());
         let importance = self.settings.importance.as_ref();
         let mut is_used = false;
         for chosen in &self.chosen {
             let tensor = &self.container.tensors[chosen.tensor];
-            let clip = bounds(tensor, self.settings)?;
+            let clip = bounds(tensor, self.settings, progress)?;
             match chosen.method {
                 Method::Blocks(codec) => {
                     let importance = match importance {
@@ -122,7 +125,11 @@ type Orders = Vec<(usize, Order)>;
 type PerTensor = Vec<(usize, Width, (f32, f32))>;
 
 /// The bounds of a tensor's values: as asked for, else from the values, which must all be finite.
-fn bounds(tensor: &Tensor, settings: &QuantizeSettings) -> Result<(f32, f32), Error> {
+fn bounds(
+    tensor: &Tensor,
+    settings: &QuantizeSettings,
+    progress: &mut Progress,
+) -> Result<(f32, f32), Error> {
     let cols = tensor.shape.last().copied().unwrap_or(1);
     let rows = tensor.count() / cols.max(1);
     let of_tile = |tile: &Tile| {
@@ -146,8 +153,13 @@ fn bounds(tensor: &Tensor, settings: &QuantizeSettings) -> Result<(f32, f32), Er
     };
     let wider = |a: (f32, f32), b: (f32, f32)| Ok((a.0.min(b.0), a.1.max(b.1)));
     let none = || (f32::INFINITY, f32::NEG_INFINITY);
-    let found = tiles(rows, cols, 1).par_iter().map(of_tile).try_reduce(none, wider);
-    let (low, high) = found?;
+    let (mut low, mut high) = none();
+    // A few at a time, so that progress is told.
+    for few in tiles(rows, cols, 1).chunks(64 * current_num_threads()) {
+        let found = few.par_iter().map(of_tile).try_reduce(none, wider)?;
+        (low, high) = (low.min(found.0), high.max(found.1));
+        progress.advance(few.iter().map(Tile::count).sum())?;
+    }
     let most = low.abs().max(high.abs());
     Ok(settings.clip.unwrap_or(match settings.domain {
         Domain::Weights => (-most, most),

@@ -1,13 +1,11 @@
-//! Texts to vectors: a model is fetched, packed, checked, shrunk and used.
+//! Texts to vectors: a model is fetched, used, shrunk, packed and checked.
 
-use super::{line, say, step, text};
+use super::{say, step};
 use crate::commands::print;
 use crate::render::{DIM, styled};
 use std::path::Path;
 use std::time::Instant;
-use weighbridge::encoder::{Precision, Settings};
-use weighbridge::search::Query;
-use weighbridge::{Embeddings, Encoder, Error, models};
+use weighbridge::{Error, models};
 
 /// A small collection. Every subject has several texts that share few words.
 const TEXTS: &str = "\
@@ -41,78 +39,57 @@ const QUESTIONS: [&str; 3] =
     ["How do I bake a loaf?", "public transport", "Which animals find their way home?"];
 
 /// With `all-MiniLM-L6-v2` where it can be had, else with the small sample.
-pub(super) fn run(folder: &Path, sample: &Path, offline: bool) -> Result<(), Error> {
-    say("Texts: a model that turns sentences into vectors")?;
-    let found = if offline { None } else { minilm()? };
-    let (model, name) = match &found {
-        Some(path) => (path.as_path(), "minilm"),
-        None => {
-            print("without all-MiniLM-L6-v2, a sample with random weights shows how it goes\n")?;
-            (sample, "sample")
+pub(super) fn run(folder: &Path, offline: bool) -> Result<(), Error> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let collection = folder.join("texts.txt");
+    // The questions are embedded with the texts that they are asked of.
+    let all = format!("{TEXTS}{}\n", QUESTIONS.join("\n"));
+    std::fs::write(&collection, all).map_err(|e| Error::io(&collection, e))?;
+
+    say("Find texts by what they mean: a model turns sentences into vectors")?;
+    let (model, name) = match !offline && has_minilm()? {
+        true => ("minilm".to_owned(), "minilm"),
+        false => {
+            let note = "without all-MiniLM-L6-v2, a sample with random weights shows how it goes; \
+                        what it finds near is near by chance";
+            super::super::print_text(&format!("{note}\n"))?;
+            (at("hf-model"), "sample")
         }
     };
-    let packed = folder.join(format!("{name}.weights"));
-    let small = folder.join(format!("{name}-q8.mcf"));
-    timed(&["convert", &text(model), &text(&packed), "--force"])?;
-    timed(&["verify", &text(&packed)])?;
-    timed(&["quantize", &text(model), &text(&small), "--method", "q8", "--force"])?;
+    let (input, vectors) = (at("texts.txt"), at("texts.fifu"));
+    timed(&["embed", "-m", &model, "-i", &input, "-o", &vectors, "--force"])?;
+    let similar = ["similar", &vectors, QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], "-k", "2"];
+    timed(&similar)?;
 
-    say("A collection of texts, embedded with both")?;
-    let collection = folder.join("texts.txt");
-    std::fs::write(&collection, TEXTS).map_err(|e| Error::io(&collection, e))?;
-    print(&line(&collection, "texts for embed"))?;
-    let (exact, quick) = (folder.join("texts.fifu"), folder.join("texts-q8.fifu"));
-    let (input, force) = (text(&collection), "--force");
-    timed(&["embed", "-m", &text(&packed), "-i", &input, "-o", &text(&exact), force])?;
-    let fast = ["--precision", "q8", force];
-    let embed = ["embed", "-m", &text(&small), "-i", &input, "-o", &text(&quick)];
-    timed(&[&embed[..], &fast[..]].concat())?;
+    say("The same with a model of a quarter of the size")?;
+    let (small, vectors) = (at(&format!("{name}-q8.mcf")), at("texts-q8.fifu"));
+    timed(&["quantize", &model, &small, "--method", "q8", "--force"])?;
+    let embed = ["embed", "-m", &small, "--precision", "q8", "-i", &input, "-o", &vectors];
+    timed(&[&embed[..], &["--force"]].concat())?;
+    step(&["similar", &vectors, QUESTIONS[0], "-k", "2"])?;
 
-    say("The nearest texts for three questions")?;
-    for (model, vectors, precision) in
-        [(&packed, &exact, Precision::F32), (&small, &quick, Precision::Q8)]
-    {
-        nearest(model, vectors, precision)?;
-    }
-    Ok(())
+    say("One file instead of a model directory")?;
+    let packed = at(&format!("{name}.weights"));
+    timed(&["convert", &model, &packed, "--force"])?;
+    timed(&["verify", &packed])
 }
 
-/// Where the model is, fetched first if need be.
-fn minilm() -> Result<Option<std::path::PathBuf>, Error> {
-    if models::find("minilm").is_err()
-        && let Err(error) = timed(&["pull", "minilm"])
-    {
+/// Whether the model is there, fetched first if need be.
+fn has_minilm() -> Result<bool, Error> {
+    if models::find("minilm").is_ok() {
+        return Ok(true);
+    }
+    if let Err(error) = timed(&["pull", "minilm"]) {
         print(&format!("{}\n", crate::hints::sentence(&error)))?;
-        return Ok(None);
+        return Ok(false);
     }
-    Ok(models::find("minilm").ok())
-}
-
-fn nearest(model: &Path, vectors: &Path, precision: Precision) -> Result<(), Error> {
-    let start = Instant::now();
-    let encoder = Encoder::open_with(model, &Settings { precision, ..Settings::default() })?;
-    let texts = Embeddings::open(vectors)?;
-    let asked = encoder.embed(&QUESTIONS)?;
-    let queries: Vec<_> = asked.iter().map(|v| Query { vector: v, exclude: &[] }).collect();
-    let answers = texts.nearest(&queries, 2)?;
-    let time = start.elapsed();
-    print(&format!("with {}\n", model.display()))?;
-    for (question, hits) in QUESTIONS.iter().zip(answers) {
-        print(&format!("  {question}\n"))?;
-        for hit in hits {
-            print(&format!("    {:.3}  {}\n", hit.score, texts.word(hit.row)))?;
-        }
-    }
-    print(&took(time)).map(|_| ())
+    Ok(models::find("minilm").is_ok())
 }
 
 /// Runs a command as if it had been typed, and says how long it took.
 fn timed(arguments: &[&str]) -> Result<(), Error> {
     let start = Instant::now();
     step(arguments)?;
-    print(&took(start.elapsed())).map(|_| ())
-}
-
-fn took(time: std::time::Duration) -> String {
-    format!("{}\n", styled(DIM, format!("took {:.0} ms", time.as_secs_f64() * 1e3)))
+    let time = start.elapsed().as_secs_f64() * 1e3;
+    print(&format!("{}\n", styled(DIM, format!("took {time:.0} ms")))).map(|_| ())
 }

@@ -19,7 +19,7 @@ use weighbridge_codec::parallel::*;
 use weighbridge_encoder::{Encoder, Settings};
 use weighbridge_format::model::{BlockCoded, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Container, Error, Problem, Progress, Tensor, View};
+use weighbridge_format::{Container, Error, Problem, Progress, Stage, Tensor, View};
 
 /// What became of a model's vectors.
 #[derive(Clone, Debug, Serialize)]
@@ -51,12 +51,13 @@ pub(super) fn model(
     }
 }
 
-/// The tensors of the orders that are weights of a product, rounded.
+/// The tensors of the orders that are weights of a product, rounded. `values` are those of all orders.
 pub(super) fn targets<'a>(
     container: &Container,
     encoder: &Encoder,
     orders: &'a [(usize, Order)],
     calibration: &Calibration,
+    values: u64,
     progress: &mut Progress,
 ) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
     let of_product = |names: Vec<String>| {
@@ -73,7 +74,11 @@ pub(super) fn targets<'a>(
         orders.first().map_or(0, |(index, ..)| to_len(container.tensors[*index].shape[1]))
     };
     let mut hessians: Vec<_> = products.iter().map(|orders| Hessian::new(width(orders))).collect();
-    encoder.observe(&calibration.texts(), &mut |product, rows| hessians[product].add(rows))?;
+    let texts = calibration.texts();
+    progress.begin(Stage::Calibrating, texts.len() as u64)?;
+    let mut observer = |product: usize, rows: &[f32]| hessians[product].add(rows);
+    encoder.observe(&texts, &mut observer, &mut |more| progress.advance(more))?;
+    progress.begin(Stage::Quantizing, values)?;
     let mut list = Vec::new();
     for (mut hessian, orders) in hessians.into_iter().zip(products) {
         if orders.is_empty() {
@@ -88,8 +93,7 @@ pub(super) fn targets<'a>(
         for (index, order, method) in orders {
             let tensor = &container.tensors[index];
             let rounding = Rounding::new(method, hessian.width, &hessian.sums, &factor);
-            let (target, errors) = round(tensor, order, &rounding)?;
-            progress.advance(tensor.count())?;
+            let (target, errors) = round(tensor, order, &rounding, progress)?;
             list.push((index, target, errors));
         }
     }
@@ -98,7 +102,13 @@ pub(super) fn targets<'a>(
 
 /// Compares the vectors of a model with those it has when its tensors are stored as is planned.
 #[allow(clippy::cast_precision_loss)]
-pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<VectorChange, Error> {
+pub(super) fn compare(
+    container: &Container,
+    encoder: &Encoder,
+    progress: &mut Progress,
+) -> Result<VectorChange, Error> {
+    let texts = texts::held_out();
+    progress.begin(Stage::Comparing, 2 * texts.len() as u64)?;
     let mut after = container.clone();
     for tensor in &mut after.tensors {
         let Some(target) = tensor.target.take() else { continue };
@@ -110,9 +120,10 @@ pub(super) fn compare(container: &Container, encoder: &Encoder) -> Result<Vector
         let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
         *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes))?;
     }
-    let texts = texts::held_out();
     let before = encoder.embed(&texts)?;
+    progress.advance(texts.len() as u64)?;
     let after = runnable(&after)?.embed(&texts)?;
+    progress.advance(texts.len() as u64)?;
     let pairs = before.iter().zip(&after);
     let cosines: Vec<_> = pairs.map(|(x, y)| ErrorSums::of(x, y).figures().cosine).collect();
     Ok(VectorChange {
@@ -139,6 +150,7 @@ fn round(
     tensor: &Tensor,
     order: &Order,
     rounding: &Rounding,
+    progress: &mut Progress,
 ) -> Result<(Target, ErrorSums), Error> {
     let (rows, cols) = (tensor.shape[0], tensor.shape[1]);
     let starts: Vec<u64> = (0..rows).step_by(ROWS).collect();
@@ -152,7 +164,13 @@ fn round(
         let values: Vec<f32> = rounded.iter().flat_map(|row| row.values()).collect();
         Ok((rounded, ErrorSums::of(&weights, &values)))
     };
-    let parts = starts.par_iter().map(some).collect::<Result<Vec<_>, Error>>()?;
+    let mut parts = Vec::with_capacity(starts.len());
+    // A few at a time, so that progress is told.
+    for few in starts.chunks(16 * current_num_threads()) {
+        parts.extend(few.par_iter().map(some).collect::<Result<Vec<_>, Error>>()?);
+        let rounded = (few.len() * ROWS) as u64;
+        progress.advance((rows - few[0]).min(rounded) * cols)?;
+    }
     let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
     let layout = BlockCoded::layout_of(order.codec, &tensor.shape).ok_or_else(too_large)?;
     let all = || parts.iter().flat_map(|(rows, _)| rows);
