@@ -22,7 +22,7 @@ mod similar;
 mod tokenize;
 mod verify;
 
-use crate::args::{Damage, Invocation, Verb};
+use crate::args::{Damage, Growth, Invocation, Verb};
 use crate::render::{YELLOW, grouped, safe, styled};
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options
 
 pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
     let options = command.options;
-    let files = Files { access: command.access, accept_damage: false };
+    let files = Files { access: command.access, accept_damage: false, may_grow: false };
     match command.verb {
         Verb::Inspect(args) => inspect::run(&args, &options, files),
         Verb::Verify(args) => verify::run(&args, &options, files),
@@ -62,11 +62,17 @@ pub(crate) struct Files {
     access: Access,
     /// Damaged ones are used all the same.
     accept_damage: bool,
+    /// What is written of them may be far larger.
+    may_grow: bool,
 }
 
 impl Files {
     fn accepting(self, damage: &Damage) -> Files {
         Files { accept_damage: damage.allow_damage, ..self }
+    }
+
+    fn growing(self, growth: &Growth) -> Files {
+        Files { may_grow: growth.allow_growth, ..self }
     }
 
     /// What was given by a path or by the name of a model.
@@ -79,7 +85,7 @@ impl Files {
 
     fn open(self, path: &Path, options: &Options) -> Result<Container, Error> {
         let container = Formats::builtin().open(&self.input(path)?, options)?;
-        Ok(container.accept_damage(self.accept_damage))
+        Ok(container.accept_damage(self.accept_damage).accept_growth(self.may_grow))
     }
 
     /// The word embeddings of a file.

@@ -24,7 +24,7 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    let files = files.accepting(&args.damage);
+    let files = files.accepting(&args.damage).growing(&args.growth);
     let words = wanted(&args.words)?;
     let formats = Formats::builtin();
     let format = formats.target(&args.output.to_string_lossy(), args.to.as_deref())?;

@@ -69,6 +69,8 @@ pub struct Container {
     pub regions: Regions,
     /// Tells whether the file's data is damaged; none where that can't be told, or is accepted.
     pub damage: Option<DamageCheck>,
+    /// What is written of it may be far larger than it is.
+    pub may_grow: bool,
 }
 
 /// What stands for the format of containers that came from no file.
@@ -97,6 +99,7 @@ impl Default for Container {
             dtype: None,
             regions: Regions::default(),
             damage: None,
+            may_grow: false,
         }
     }
 }

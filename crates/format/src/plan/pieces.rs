@@ -116,6 +116,8 @@ pub struct Plan {
     pub damage: Option<DamageCheck>,
     /// Losses are accepted.
     accepted: bool,
+    /// Bytes that may be written.
+    pub(crate) most: u64,
 }
 
 impl Plan {
@@ -126,7 +128,7 @@ impl Plan {
 
     /// A file, and others beside it.
     pub fn several(files: Vec<FilePlan>, report: Report) -> Plan {
-        Plan { files, report, ..Plan::default() }
+        Plan { files, report, most: u64::MAX, ..Plan::default() }
     }
 
     /// A folder of files.
@@ -142,8 +144,10 @@ impl Plan {
     }
 
     /// # Errors
-    /// [`Error::Loss`] if something is lost and that was not accepted.
-    pub(crate) fn check_losses(&self) -> Result<(), Error> {
+    /// [`Error::Loss`] if something is lost, [`Error::Limit`] if far more is written than was read,
+    /// and that was not accepted.
+    pub(crate) fn check_accepted(&self) -> Result<(), Error> {
+        self.check_growth()?;
         if self.report.losses.is_empty() || self.accepted {
             return Ok(());
         }

@@ -25,6 +25,7 @@ impl Quantization<'_> {
     pub(super) fn targets(&mut self, progress: &mut Progress) -> Result<Vec<TensorTarget>, Error> {
         let values = self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
         progress.begin(Stage::Quantizing, Some(values))?;
+        self.container.limit_values(values)?;
         let (mut orders, per_tensor) = self.orders()?;
         let mut list = Vec::new();
         if let Some(model) = self.model.as_ref().filter(|_| self.calibrates) {
