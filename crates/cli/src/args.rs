@@ -57,7 +57,8 @@ Examples:
     Inspect(Inspect),
     /// Check files against every rule of their format
     #[command(
-        after_help = "Exit code: 0 fine (maybe warnings), 1 errors found, 3 not recognisable, 4 can't be read.
+        after_help = "Exit code: 0 fine (maybe warnings), 1 errors found, 3 not recognisable, 4 can't be read,
+5 far more is made of it than it has bytes.
 
 Examples:
   weighbridge verify minilm.weights
@@ -197,6 +198,8 @@ pub(crate) struct Convert {
     pub dry_run: bool,
     #[command(flatten)]
     pub damage: Damage,
+    #[command(flatten)]
+    pub growth: Growth,
     /// Proceed even if something can't be kept
     #[arg(long)]
     pub allow_loss: bool,
@@ -232,6 +235,14 @@ pub(crate) struct Damage {
     /// Proceed even if checksums or codes show that the file is damaged
     #[arg(long)]
     pub allow_damage: bool,
+}
+
+/// How large a file may become.
+#[derive(Debug, Args)]
+pub(crate) struct Growth {
+    /// Proceed even if the output is more than 16 times as large as the input
+    #[arg(long)]
+    pub allow_growth: bool,
 }
 
 /// What is said otherwise of a file.

@@ -41,6 +41,8 @@ pub enum Error {
         what: String,
         /// How much is allowed.
         most: u64,
+        /// What would help.
+        advice: Advice,
     },
     /// Whoever watched the work stopped it.
     Cancelled,
@@ -209,7 +211,7 @@ impl Error {
 
     /// Too much of something.
     pub fn limit(what: impl Into<String>, most: u64) -> Error {
-        Error::Limit { what: what.into(), most }
+        Error::Limit { what: what.into(), most, advice: Advice::None }
     }
 
     /// A file that breaks a rule of its format.
@@ -226,7 +228,9 @@ impl Error {
                 let source = std::io::Error::new(source.kind(), source.to_string());
                 Error::Io { path: path.clone(), source }
             }
-            Error::Limit { what, most } => Error::limit(what, *most),
+            Error::Limit { what, most, advice } => {
+                Error::Limit { what: what.clone(), most: *most, advice: advice.clone() }
+            }
             Error::Cancelled => Error::Cancelled,
             other => Error::refused(other.message(), other.advice()),
         }
@@ -258,7 +262,8 @@ impl Error {
             | Error::Refused(problem) => problem.advice.clone(),
             Error::Loss(_) => Advice::set("allow-loss", "goes on without it"),
             Error::Changed { .. } => "run it again when nothing writes to the file".into(),
-            Error::Limit { .. } | Error::Cancelled | Error::Io { .. } => Advice::None,
+            Error::Limit { advice, .. } => advice.clone(),
+            Error::Cancelled | Error::Io { .. } => Advice::None,
         }
     }
 
@@ -280,7 +285,7 @@ impl Error {
                 };
                 format!("this would be lost: {}{others}", list.join("; "))
             }
-            Error::Limit { what, most } => format!("{what}: {most} at most"),
+            Error::Limit { what, most, .. } => format!("{what}: {most} at most"),
             Error::Cancelled => "stopped".to_owned(),
             Error::Changed { path } => format!("{}: {FileChanged}", path.display()),
             Error::Io { path, source } => format!("{}: {source}", path.display()),

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bombs;
 mod compare;
 pub mod data;
 mod embd;
@@ -13,6 +14,7 @@ mod ranges;
 mod snapshot;
 mod words;
 
+pub use bombs::{Bomb, bombs};
 pub use compare::{same_values, stored, values};
 pub use embd::embd_with_shifted_data;
 pub use fixtures::{Fixture, blocks_container, fixtures, rich_container, scaled_container};

@@ -8,10 +8,10 @@ use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use weighbridge_codec::Scalar;
 use weighbridge_encoder as encoder;
-use weighbridge_format::model::{SubwordKind, Subwords, Value};
+use weighbridge_format::model::{Once, SubwordKind, Subwords, Value};
 use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::spec::tokenizer::{TOKENIZER, all_tokens};
-use weighbridge_format::wire::What;
+use weighbridge_format::wire::{Budget, What};
 use weighbridge_format::{Container, Error, Formats, Tensor, Vocabulary};
 
 /// How much a summary tells.
@@ -186,7 +186,16 @@ pub fn summary<'a>(container: &'a Container, detail: &'a Detail) -> Result<Summa
         object
     });
     let attachments = container.attachments.iter();
-    let tensors = detail.chosen(container)?.map(|t| tensor_summary(t, detail));
+    let (mut once, mut listed_scales) =
+        (Once::new([container]), Budget::for_copies(container.size));
+    let tensors = detail.chosen(container)?.map(|t| {
+        let summary = tensor_summary(t, detail, &mut once)?;
+        if let Some(Quantization::Scales { scales, .. }) = &summary.quantization {
+            listed_scales
+                .spend(4 * scales.len() as u64, "bytes of scales, in tensors that share them")?;
+        }
+        Ok(summary)
+    });
     let regions = container.regions.list().iter().map(|r| {
         let what = describe_region(container, r.what);
         RegionSummary { start: r.span.start, end: r.span.end, what }
@@ -235,7 +244,11 @@ fn subwords_summary(subwords: &Subwords) -> Json {
     object
 }
 
-fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> Result<TensorSummary<'a>, Error> {
+fn tensor_summary<'a>(
+    tensor: &'a Tensor,
+    detail: &Detail,
+    once: &mut Once<'a, Option<Stats>>,
+) -> Result<TensorSummary<'a>, Error> {
     let count = tensor.count();
     let some = count.min(5);
     let values = |from: u64| -> Result<Option<Json>, Error> {
@@ -254,7 +267,7 @@ fn tensor_summary<'a>(tensor: &'a Tensor, detail: &Detail) -> Result<TensorSumma
         offset: tensor.view().map(|v| v.span().start),
         bytes: tensor.stored_len(),
         stats: match (detail.stats, tensor.encoding.has_values()) {
-            (true, true) => Some(stats(tensor)?),
+            (true, true) => Some(once.of([tensor], || stats(tensor))?),
             (true, false) => Some(None),
             (false, _) => None,
         },

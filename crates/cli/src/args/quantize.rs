@@ -92,6 +92,8 @@ pub(crate) struct Quantize {
     pub force: bool,
     #[command(flatten)]
     pub damage: super::Damage,
+    #[command(flatten)]
+    pub growth: super::Growth,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,

@@ -127,6 +127,8 @@ pub(crate) struct Select {
     pub force: bool,
     #[command(flatten)]
     pub damage: super::Damage,
+    #[command(flatten)]
+    pub growth: super::Growth,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
@@ -165,6 +167,8 @@ pub(crate) struct Metadata {
     pub force: bool,
     #[command(flatten)]
     pub damage: super::Damage,
+    #[command(flatten)]
+    pub growth: super::Growth,
     /// Print the metadata, or the report of a change, as JSON
     #[arg(long)]
     pub json: bool,

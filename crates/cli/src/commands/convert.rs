@@ -10,7 +10,7 @@ use weighbridge::words::parse_words;
 use weighbridge::{Error, Formats, Options, Output, check_changes};
 
 pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    let files = files.accepting(&args.damage);
+    let files = files.accepting(&args.damage).growing(&args.growth);
     let (formats, output) = (Formats::builtin(), args.output.path());
     let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
     let container = files.open(&args.input, options)?;

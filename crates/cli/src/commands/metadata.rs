@@ -11,7 +11,7 @@ use weighbridge::{
 };
 
 pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    let files = files.accepting(&args.damage);
+    let files = files.accepting(&args.damage).growing(&args.growth);
     let is_shown = args.edits.is_empty();
     if is_shown && args.output.is_some() {
         let hint = "--set, --set-size and --remove say what; `cp` makes a plain copy";

@@ -24,7 +24,7 @@ mod text_input;
 mod tokenize;
 mod verify;
 
-use crate::args::{Damage, Invocation, Verb};
+use crate::args::{Damage, Growth, Invocation, Verb};
 use crate::render::{DIM, YELLOW, grouped, message_width, safe, safe_json, styled, width, wrapped};
 use std::path::Path;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options
 pub(crate) use completions::complete;
 
 pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
-    let files = Files { access: command.access(), accept_damage: false };
+    let files = Files { access: command.access(), accept_damage: false, may_grow: false };
     let options = command.options;
     match command.verb {
         Verb::Inspect(args) => inspect::run(&args, &options, files),
@@ -68,11 +68,17 @@ pub(crate) struct Files {
     access: Access,
     /// Damaged ones are used all the same.
     accept_damage: bool,
+    /// What is written of them may be far larger.
+    may_grow: bool,
 }
 
 impl Files {
     fn accepting(self, damage: &Damage) -> Files {
         Files { accept_damage: damage.allow_damage, ..self }
+    }
+
+    fn growing(self, growth: &Growth) -> Files {
+        Files { may_grow: growth.allow_growth, ..self }
     }
 
     /// What was given by a path or by the name of a model.
@@ -91,7 +97,7 @@ impl Files {
             let tensors = grouped(container.tensors.len() as u64);
             format!("{}: {}, {tensors} tensors, {size}, {how}", path.display(), container.format)
         });
-        Ok(container.accept_damage(self.accept_damage))
+        Ok(container.accept_damage(self.accept_damage).accept_growth(self.may_grow))
     }
 
     /// The word embeddings of a file.

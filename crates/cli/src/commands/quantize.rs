@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<ExitCode, Error> {
-    let files = files.accepting(&args.damage);
+    let files = files.accepting(&args.damage).growing(&args.growth);
     let settings = settings(args, options, files)?;
     // What is wrong with the name is said before anything is opened.
     let output = output(args, settings.method, &settings.formats)?;

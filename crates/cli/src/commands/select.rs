@@ -24,7 +24,7 @@ struct Line<'a> {
 }
 
 pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    let files = files.accepting(&args.damage);
+    let files = files.accepting(&args.damage).growing(&args.growth);
     let words = wanted(&args.words)?;
     let (formats, output) = (Formats::builtin(), args.output.path());
     let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;

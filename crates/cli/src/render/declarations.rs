@@ -3,7 +3,7 @@
 use super::tensors::{quantized, tokens};
 use super::{general, safe};
 use weighbridge::codec::{DType, Scalar};
-use weighbridge::model::{Array, Value};
+use weighbridge::model::{Array, Once, Value};
 use weighbridge::wire::to_len;
 use weighbridge::{Container, Detail, Error, Stats, Tensor, stats, vocabulary};
 
@@ -41,8 +41,9 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<Str
     if out.ends_with('\n') && !out.ends_with("\n\n") {
         out.push('\n');
     }
+    let mut once = Once::new([container]);
     for tensor in detail.chosen(container)? {
-        out.push_str(&declared_tensor(tensor, detail)?);
+        out.push_str(&declared_tensor(tensor, detail, &mut once)?);
         out.push('\n');
     }
     Ok(out)
@@ -74,7 +75,11 @@ fn number(text: &str) -> String {
     }
 }
 
-fn declared_tensor(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
+fn declared_tensor<'a>(
+    tensor: &'a Tensor,
+    detail: &Detail,
+    once: &mut Once<'a, Option<Stats>>,
+) -> Result<String, Error> {
     let dims: Vec<_> = tensor.shape.iter().map(u64::to_string).collect();
     let dtype = tensor.encoding.name();
     let kind =
@@ -93,7 +98,7 @@ fn declared_tensor(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
         out.push_str(&format!("- {quantized}\n"));
     }
     if detail.stats
-        && let Some(s) = stats(tensor)?
+        && let Some(s) = once.of([tensor], || stats(tensor))?
     {
         let bytes = tensor.stored_len().map_or(0, to_len);
         out.push_str(&statistics(&s, bytes));

@@ -2,7 +2,7 @@
 
 use super::declarations::{run, value_at};
 use super::{BOLD, DIM, Table, general, grouped, safe, short, size, styled};
-use weighbridge::model::{SubwordKind, Subwords, Value};
+use weighbridge::model::{Once, SubwordKind, Subwords, Value};
 use weighbridge::{
     Container, Detail, Error, Quantization, Stats, Tensor, Vocabulary, describe_region, stats,
     vocabulary,
@@ -49,8 +49,9 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
     }
     out.push_str(&table.render());
     if detail.stats || detail.values {
+        let mut once = Once::new([container]);
         for tensor in &chosen {
-            out.push_str(&tensor_detail(tensor, detail)?);
+            out.push_str(&tensor_detail(tensor, detail, &mut once)?);
         }
     }
     let listed = if detail.vocabulary { vocabulary(container)? } else { None };
@@ -137,7 +138,11 @@ pub(super) fn quantized(tensor: &Tensor) -> Option<String> {
     })
 }
 
-fn tensor_detail(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
+fn tensor_detail<'a>(
+    tensor: &'a Tensor,
+    detail: &Detail,
+    once: &mut Once<'a, Option<Stats>>,
+) -> Result<String, Error> {
     let mut out = format!("\n{}\n", styled(BOLD, short(&safe(&tensor.name))));
     if !tensor.encoding.has_values() && (detail.values || detail.stats) {
         out.push_str("  the values are not known: these are codes without a scale\n");
@@ -149,7 +154,7 @@ fn tensor_detail(tensor: &Tensor, detail: &Detail) -> Result<String, Error> {
         out.push_str(&format!("  {shown}\n"));
     }
     if detail.stats {
-        match stats(tensor)? {
+        match once.of([tensor], || stats(tensor))? {
             Some(s) => out.push_str(&statistics(&s)),
             None if tensor.has_data() && tensor.count() > 0 => {
                 out.push_str("  no statistics of complex numbers\n");

@@ -115,6 +115,24 @@ impl Codebook {
         }
     }
 
+    /// The values from `skip` on of one row, of a codebook without a rotation.
+    ///
+    /// # Panics
+    ///
+    /// When the row does not have so many, or `codes` is not one row.
+    pub fn decode_part(&self, codes: &[u8], skip: usize, out: &mut [f32]) {
+        assert!(codes.len() == self.parts && skip + out.len() <= self.dim);
+        let width = self.width();
+        let mut done = 0;
+        while done < out.len() {
+            let (part, from) = ((skip + done) / width, (skip + done) % width);
+            let values = &self.centroid(part, codes[part])[from..];
+            let n = values.len().min(out.len() - done);
+            out[done..done + n].copy_from_slice(&values[..n]);
+            done += n;
+        }
+    }
+
     /// The numbers of the nearest centroids, for each row and part. It prepares for as long as a few
     /// rows take, so it should be given many rows at once; it uses the calling thread only. Parts
     /// with NaN or infinity get any code.

@@ -45,11 +45,10 @@ impl Added {
             places.insert(token.content.clone(), tokens.len());
             tokens.push((id, token));
         }
-        let mut added =
-            Added { extra, in_text: Patterns::default(), in_normalized: Patterns::default() };
+        let (mut in_text, mut in_normalized) = (Vec::new(), Vec::new());
         for (id, token) in tokens {
             if !token.normalized {
-                added.in_text.add(token.content.clone(), id, &token);
+                in_text.push((token.content.clone(), id, token));
                 continue;
             }
             let mut form = String::new();
@@ -61,9 +60,10 @@ impl Added {
                 );
                 return Err(Error::refused(what, "it could be found everywhere"));
             }
-            added.in_normalized.add(form, id, &token);
+            in_normalized.push((form, id, token));
         }
-        Ok(added)
+        let (in_text, in_normalized) = (Patterns::new(in_text), Patterns::new(in_normalized));
+        Ok(Added { extra, in_text, in_normalized })
     }
 
     /// Those that are not in the vocabulary, in the order of their numbers.
@@ -82,9 +82,8 @@ pub(super) enum Segment {
 /// Texts to be found, of several at one place the longest.
 #[derive(Default)]
 pub(super) struct Patterns {
-    known: HashMap<String, Pattern>,
-    /// The lengths that there are, the longest first.
-    lengths: Vec<usize>,
+    /// Sorted by their bytes, so that those which begin alike stand together.
+    known: Vec<(String, Pattern)>,
     /// The bytes that they begin with.
     first_bytes: Vec<u8>,
     /// The same by byte, once there are several.
@@ -100,21 +99,24 @@ struct Pattern {
 }
 
 impl Patterns {
-    fn add(&mut self, text: String, id: u32, token: &AddedToken) {
-        let &AddedToken { single_word, lstrip, rstrip, .. } = token;
-        if let Err(place) = self.lengths.binary_search_by(|length| text.len().cmp(length)) {
-            self.lengths.insert(place, text.len());
-        }
-        let first = text.as_bytes()[0];
-        if !self.first_bytes.contains(&first) {
-            self.first_bytes.push(first);
-        }
-        if self.first_bytes.len() > 1 {
-            let begins = self.begins.get_or_insert_with(|| Box::new([false; 256]));
-            self.first_bytes.iter().for_each(|byte| begins[usize::from(*byte)] = true);
-        }
-        let pattern = Pattern { id, single_word, lstrip, rstrip };
-        self.known.entry(text).or_insert(pattern);
+    /// Of texts that are the same the first counts.
+    fn new(list: Vec<(String, u32, AddedToken)>) -> Patterns {
+        let pattern = |(text, id, token): (String, u32, AddedToken)| {
+            let AddedToken { single_word, lstrip, rstrip, .. } = token;
+            (text, Pattern { id, single_word, lstrip, rstrip })
+        };
+        let mut known: Vec<_> = list.into_iter().map(pattern).collect();
+        known.sort_by(|a, b| a.0.cmp(&b.0));
+        known.dedup_by(|later, first| later.0 == first.0);
+        let mut first_bytes: Vec<u8> =
+            known.iter().filter_map(|(text, _)| text.bytes().next()).collect();
+        first_bytes.dedup();
+        let begins = (first_bytes.len() > 1).then(|| {
+            let mut begins = Box::new([false; 256]);
+            first_bytes.iter().for_each(|byte| begins[usize::from(*byte)] = true);
+            begins
+        });
+        Patterns { known, first_bytes, begins }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -168,15 +170,38 @@ impl Patterns {
         let mut from = from;
         loop {
             let start = from + self.candidate(&text.as_bytes()[from..])?;
-            let found = self.lengths.iter().find_map(|length| {
-                let end = start.checked_add(*length)?;
-                Some((start..end, *self.known.get(text.get(start..end)?)?))
-            });
+            let found = self.longest(&text.as_bytes()[start..]);
+            let found = found.map(|(length, pattern)| (start..start + length, pattern));
             if found.is_some() {
                 return found;
             }
             from = start + 1;
         }
+    }
+
+    /// The longest that a text begins with: those that begin alike are narrowed down byte by byte, so
+    /// that it takes no longer than the text and the longest of them agree.
+    fn longest(&self, text: &[u8]) -> Option<(usize, Pattern)> {
+        let mut alike = self.known.as_slice();
+        let mut found = None;
+        let mut length = 0;
+        while let [(first, pattern), others @ ..] = alike {
+            let first = first.as_bytes();
+            if first.len() == length {
+                found = Some((length, *pattern));
+                alike = others;
+            } else if others.is_empty() {
+                return if text.starts_with(first) { Some((first.len(), *pattern)) } else { found };
+            } else {
+                let Some(next) = text.get(length) else { break };
+                let byte = |(text, _): &(String, Pattern)| text.as_bytes()[length];
+                let from = alike.partition_point(|known| byte(known) < *next);
+                let to = alike.partition_point(|known| byte(known) <= *next);
+                alike = &alike[from..to];
+                length += 1;
+            }
+        }
+        found
     }
 
     /// Where one could begin.
@@ -213,7 +238,7 @@ fn begins_word(text: &str) -> bool {
 
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.known.keys()).finish()
+        f.debug_list().entries(self.known.iter().map(|(text, _)| text)).finish()
     }
 }
 
@@ -235,13 +260,15 @@ mod tests {
 
     #[test]
     fn the_longest_is_found_and_words_are_respected() {
-        let mut patterns = Patterns::default();
-        let single = AddedToken { single_word: true, ..AddedToken::plain("") };
-        let strips = AddedToken { lstrip: true, rstrip: true, ..AddedToken::plain("") };
-        patterns.add("[A]".into(), 1, &AddedToken::plain(""));
-        patterns.add("[A][B]".into(), 2, &AddedToken::plain(""));
-        patterns.add("day".into(), 3, &single);
-        patterns.add("<s>".into(), 4, &strips);
+        let plain = AddedToken::plain("");
+        let single = AddedToken { single_word: true, ..plain.clone() };
+        let strips = AddedToken { lstrip: true, rstrip: true, ..plain.clone() };
+        let patterns = Patterns::new(vec![
+            ("[A]".into(), 1, plain.clone()),
+            ("[A][B]".into(), 2, plain),
+            ("day".into(), 3, single),
+            ("<s>".into(), 4, strips),
+        ]);
         let text = |s: &str| (None, s.to_owned());
         let token = |id| (Some(id), String::new());
         assert_eq!(segments(&patterns, "x[A][B]"), [text("x"), token(2)]);
@@ -249,6 +276,22 @@ mod tests {
         assert_eq!(segments(&patterns, "a day, days"), [text("a "), token(3), text(", days")]);
         assert_eq!(segments(&patterns, "a <s>\n<s> b"), [text("a"), token(4), token(4), text("b")]);
         assert_eq!(segments(&patterns, ""), []);
+    }
+
+    /// The definition: every length that there is, the longest first.
+    #[test]
+    fn the_longest_is_that_of_trying_all() {
+        let texts = ["a", "aa", "aab", "aaaa", "ab", "abc", "b", "ba", "aaaab", "bab", "é", "éa"];
+        let token = |(id, text): (u32, &&str)| ((*text).to_owned(), id, AddedToken::plain(text));
+        let patterns = Patterns::new((0..).zip(&texts).map(token).collect());
+        for n in 0..3u32.pow(7) {
+            let text: String =
+                (0..7).map(|i| ["a", "b", "é"][(n / 3u32.pow(i) % 3) as usize]).collect();
+            let all = texts.iter().filter(|known| text.starts_with(**known));
+            let expected = all.map(|known| known.len()).max();
+            let found = patterns.longest(text.as_bytes()).map(|(length, _)| length);
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]

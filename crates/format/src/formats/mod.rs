@@ -278,6 +278,9 @@ impl Format {
         }
         let mut narrowing = Report::default();
         let narrowed = container.narrowed_to(&self.info, &mut narrowing)?;
+        if !self.info.holds.product {
+            narrowed.check_values_fit()?;
+        }
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
         plan.report.warnings.extend(self.unknown_words_note(&narrowed));
@@ -287,6 +290,7 @@ impl Format {
         (plan.from, plan.to) = (container.format, self.info.id);
         plan.damage.clone_from(&container.damage);
         plan.opened.clone_from(&container.opened);
+        plan.most = container.most_output();
         Ok(plan)
     }
 

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::model::{BLOCK, Container, Data, Encoding, Tensor};
 use crate::source::{Source, View};
-use crate::wire::{Findings, Rule, Span, What, to_len};
+use crate::wire::{Budget, Findings, Rule, Span, What, to_len};
 use std::collections::HashSet;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::scan;
@@ -38,6 +38,7 @@ pub(super) fn check_finite(
     }
     let mut blocks = Vec::new();
     let mut bytes = 0;
+    let mut budget = Budget::for_values(container.size);
     let mut seen = HashSet::new();
     for tensor in &container.tensors {
         // Many names for the same bytes are no more work than one.
@@ -45,6 +46,7 @@ pub(super) fn check_finite(
         let plain = matches!(tensor.encoding, Encoding::Plain(_) | Encoding::Scaled(_));
         if let Some(view) = tensor.view().filter(|_| plain).filter(fresh) {
             bytes += view.len();
+            budget.spend(view.len(), "bytes of tensors, which overlap")?;
             blocks.extend((0..tensor.count()).step_by(BLOCK).map(|start| (tensor, start)));
         }
     }

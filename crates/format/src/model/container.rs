@@ -71,6 +71,8 @@ pub struct Container {
     pub opened: Vec<Source>,
     /// Tells whether the file's data is damaged; none where that can't be told, or is accepted.
     pub damage: Option<DamageCheck>,
+    /// What is written of it may be far larger than it is.
+    pub may_grow: bool,
 }
 
 /// What stands for the format of containers that came from no file.
@@ -100,6 +102,7 @@ impl Default for Container {
             regions: Regions::default(),
             opened: Vec::new(),
             damage: None,
+            may_grow: false,
         }
     }
 }

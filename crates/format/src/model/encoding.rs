@@ -22,7 +22,7 @@ pub enum Encoding {
 }
 
 /// Integer codes and the rule that makes values of them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scaled {
     /// The type of the codes.
     pub codes: DType,
@@ -106,6 +106,9 @@ impl PartialEq for Scaling {
         }
     }
 }
+
+/// So that one list of scales that many tensors share need not be compared with itself.
+impl Eq for Scaling {}
 
 impl Encoding {
     /// The type of the stored elements. Blocks of codes count as bytes.

@@ -136,6 +136,11 @@ impl Product {
             book.decode(codes, out);
             return self.scale(first, out);
         }
+        // Parts of a wide row are copied by themselves: all of it for each would take its square.
+        if rows == 1 && book.projection().is_none() && self.norms.is_none() {
+            book.decode_part(codes, skipped, out);
+            return Ok(());
+        }
         let mut values = vec![0.0; rows * dim];
         book.decode(codes, &mut values);
         self.scale(first, &mut values)?;

@@ -4,7 +4,7 @@ use super::{Arrangement, Data, Encoding, Product, RowSource, Scaling, Tensor};
 use crate::Error;
 use crate::source::View;
 use crate::wire::to_len;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
 
@@ -147,7 +147,44 @@ impl Tensor {
 
     fn computed(&self, rows: Computed) -> Tensor {
         let (encoding, shape) = (Encoding::Plain(DType::F32), self.shape.clone());
-        Tensor::with_data(self.name.clone(), encoding, shape, Data::Rows(Arc::new(rows)))
+        Tensor::with_data(self.name.clone(), encoding, shape, Data::Rows(LastRow::of(rows)))
+    }
+}
+
+/// Keeps the row that was made last. Whoever walks through a wide matrix asks for parts of a row, and
+/// making all of it for each would take the square of its width.
+#[derive(Debug)]
+pub(crate) struct LastRow<R> {
+    rows: R,
+    last: Mutex<(Option<u64>, Vec<u8>)>,
+}
+
+impl<R: RowSource> LastRow<R> {
+    pub(crate) fn of(rows: R) -> Arc<LastRow<R>> {
+        Arc::new(LastRow { rows, last: Mutex::new((None, Vec::new())) })
+    }
+}
+
+impl<R: RowSource> RowSource for LastRow<R> {
+    fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error> {
+        self.rows.read(row, out)
+    }
+
+    fn read_part(&self, row: u64, width: usize, skip: usize, out: &mut [u8]) -> Result<(), Error> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, bytes) = &mut *last;
+        if *number != Some(row) || bytes.len() != width {
+            *number = None;
+            bytes.resize(width, 0);
+            self.rows.read(row, bytes)?;
+            *number = Some(row);
+        }
+        out.copy_from_slice(&bytes[skip..skip + out.len()]);
+        Ok(())
+    }
+
+    fn computed_from(&self) -> Option<&'static str> {
+        self.rows.computed_from()
     }
 }
 

@@ -57,6 +57,17 @@ pub trait RowSource: Debug + Send + Sync {
     /// If what they are made of can't be read.
     fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error>;
 
+    /// Fills `out` with a part of a row of `width` bytes, from byte `skip` on.
+    ///
+    /// # Errors
+    /// If what it is made of can't be read.
+    fn read_part(&self, row: u64, width: usize, skip: usize, out: &mut [u8]) -> Result<(), Error> {
+        let mut whole = vec![0; width];
+        self.read(row, &mut whole)?;
+        out.copy_from_slice(&whole[skip..skip + out.len()]);
+        Ok(())
+    }
+
     /// What the rows are computed from, where they are not in the file as they are.
     fn computed_from(&self) -> Option<&'static str> {
         None

@@ -132,6 +132,16 @@ impl Tensor {
         let first = start / cols;
         let rows = (start + n as u64).div_ceil(cols) - first;
         let before = to_len(start % cols) * size;
+        if let Data::Rows(source) = &self.data
+            && rows == 1
+            && (n as u64) < cols
+        {
+            self.place_of_rows(first, 1).ok_or_else(|| self.no_rows(first, 1))?;
+            buffer.clear();
+            buffer.resize(n * size, 0);
+            source.read_part(first, to_len(cols) * size, before, buffer)?;
+            return Ok(buffer);
+        }
         let bytes = self.row_bytes(first, rows, buffer)?;
         Ok(bytes.get(before..before + n * size).unwrap_or_default())
     }

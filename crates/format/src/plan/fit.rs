@@ -2,7 +2,7 @@
 
 use super::{Changed, Loss, Report};
 use crate::model::{
-    Arrangement, BLOCK, Container, Data, Encoding, NoteKind, Scaled, Subject, Tensor,
+    Arrangement, BLOCK, Container, Data, Encoding, NoteKind, Once, Scaled, Subject, Tensor,
 };
 use crate::wire::to_len;
 use crate::{Advice, Error};
@@ -186,13 +186,18 @@ pub fn place(
         return Err(Error::refused(format!("the format can't hold {dtype}"), advice));
     }
     let mut placements = Vec::with_capacity(container.tensors.len());
+    let mut once = Once::new([container]);
     for (index, tensor) in container.tensors.iter().enumerate() {
         if let Some(why) = misfit(tensor, holds) {
             report.lose(Subject::Tensor(tensor.name.clone()), why);
             continue;
         }
         let choice = if tensor.has_data() {
-            choose(tensor, holds, asked)?
+            // What was decided for a tensor, or remembered of it, is its own.
+            match tensor.target.is_none() && tensor.origin.is_none() {
+                true => once.of([tensor], || choose(tensor, holds, asked))?,
+                false => choose(tensor, holds, asked)?,
+            }
         } else {
             // A declaration has no values to convert: its type is held or it is not.
             let own = tensor.origin.clone().unwrap_or_else(|| tensor.encoding.clone());

@@ -2,6 +2,7 @@
 
 mod append;
 mod fit;
+mod growth;
 mod narrow;
 mod pieces;
 mod report;

@@ -124,6 +124,8 @@ pub struct Plan {
     pub opened: Vec<Source>,
     /// Losses are accepted.
     accepted: bool,
+    /// Bytes that may be written.
+    pub(crate) most: u64,
 }
 
 impl Plan {
@@ -134,7 +136,7 @@ impl Plan {
 
     /// A file, and others beside it.
     pub fn several(files: Vec<FilePlan>, report: Report) -> Plan {
-        Plan { files, report, ..Plan::default() }
+        Plan { files, report, most: u64::MAX, ..Plan::default() }
     }
 
     /// A folder of files.
@@ -150,8 +152,10 @@ impl Plan {
     }
 
     /// # Errors
-    /// [`Error::Loss`] if something is lost and that was not accepted.
-    pub(crate) fn check_losses(&self) -> Result<(), Error> {
+    /// [`Error::Loss`] if something is lost, [`Error::Limit`] if far more is written than was read,
+    /// and that was not accepted.
+    pub(crate) fn check_accepted(&self) -> Result<(), Error> {
+        self.check_growth()?;
         if self.report.losses.is_empty() || self.accepted {
             return Ok(());
         }

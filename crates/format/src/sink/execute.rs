@@ -166,7 +166,7 @@ impl Plan {
     /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] if there
     /// are several files; failures of reading and writing.
     pub fn write_to(&self, out: &mut dyn Write, progress: &mut Progress) -> Result<(), Error> {
-        self.check_losses()?;
+        self.check_accepted()?;
         let [file] = self.files.as_slice() else {
             let what = format!("{} is {} files, not one", self.to, self.files.len());
             return Err(Error::refused(what, ""));
@@ -182,7 +182,7 @@ impl Plan {
     /// [`Error::Loss`] if something is lost and that was not accepted; [`Error::Refused`] for a
     /// folder; failures of reading.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        self.check_losses()?;
+        self.check_accepted()?;
         let Some(file) = self.files.iter().find(|f| f.beside.is_none()) else {
             return Err(Error::refused(format!("{} is a folder of files", self.to), ""));
         };
@@ -197,7 +197,7 @@ impl Plan {
     /// # Errors
     /// [`Error::Loss`] if something is lost and that was not accepted; failures of reading.
     pub fn to_files(&self) -> Result<Vec<MemoryFile>, Error> {
-        self.check_losses()?;
+        self.check_accepted()?;
         self.check_damage()?;
         to_memory(self)
     }

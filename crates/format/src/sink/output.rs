@@ -43,10 +43,10 @@ impl<P: AsRef<Path>> From<P> for Output {
 }
 
 impl Plan {
-    /// Why it would not be written as things are: a loss, or a file in the way.
+    /// Why it would not be written as things are: a loss, too much growth, or a file in the way.
     pub fn obstacle(&self, to: &Output) -> Option<Error> {
-        if let Err(loss) = self.check_losses() {
-            return Some(loss);
+        if let Err(error) = self.check_accepted() {
+            return Some(error);
         }
         if self.is_folder {
             return no_folder_for(&to.path).or_else(|| folder_in_the_way(&to.path));

@@ -1,5 +1,6 @@
 //! The level of bytes: bounded reading, rules and findings, the map of a file's regions.
 
+mod budget;
 mod bytes;
 mod cursor;
 mod entries;
@@ -7,6 +8,7 @@ mod finding;
 mod regions;
 mod stop;
 
+pub use budget::Budget;
 pub use bytes::{MARK, align_up, fnv1a32, numel, put_u16, put_u32, put_u64, to_len, without_mark};
 pub use cursor::Cursor;
 pub(crate) use entries::entries;

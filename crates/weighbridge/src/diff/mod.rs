@@ -12,6 +12,7 @@ pub use vectors::{VectorDifference, default_texts, diff_vectors};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use weighbridge_format::model::Once;
 use weighbridge_format::{Container, Encoding, Error, Tensor};
 
 /// What is compared, and what counts as the same.
@@ -109,15 +110,16 @@ fn diff_tensors<'a>(
 ) -> Result<Difference<'a>, Error> {
     let compared = Compared::default();
     let (mut tensors, mut only_first, contents) = (Vec::new(), Vec::new(), Vec::new());
+    let mut once = Once::new([first, second]);
     if let ([a], [b]) = (first.tensors.as_slice(), second.tensors.as_slice()) {
-        tensors.push(compare(a, b, tolerance)?);
+        tensors.push(compare(a, b, tolerance, &mut once)?);
         let only_second = Vec::new();
         return Ok(Difference { same: true, compared, only_first, only_second, tensors, contents });
     }
     let known: HashMap<_, _> = second.tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     for tensor in &first.tensors {
         match known.get(tensor.name.as_str()) {
-            Some(other) => tensors.push(compare(tensor, other, tolerance)?),
+            Some(other) => tensors.push(compare(tensor, other, tolerance, &mut once)?),
             None => only_first.push(tensor.name.as_str()),
         }
     }
@@ -133,23 +135,28 @@ fn compare<'a>(
     a: &'a Tensor,
     b: &'a Tensor,
     tolerance: f64,
+    once: &mut Once<'a, ValueDifference, 2>,
 ) -> Result<TensorDifference<'a>, Error> {
     let alike = a.shape == b.shape && a.has_data() == b.has_data();
     let known = a.encoding.has_values() && b.encoding.has_values();
     let values = match alike && known && a.has_data() {
-        true => Some(values::compare(a, b)?),
+        true => Some(once.of([a, b], || values::compare(a, b))?),
         false => None,
     };
     let same = match values {
         Some(v) => v.max_abs <= tolerance,
         // Two declarations of the same thing, or the same codes whose values nobody knows.
-        None => alike && same_codes(a, b)?,
+        None => alike && same_codes(a, b, once)?,
     };
     let encodings = (a.encoding.name(), b.encoding.name());
     Ok(TensorDifference { name: &a.name, same, encodings, shapes: (&a.shape, &b.shape), values })
 }
 
-fn same_codes(a: &Tensor, b: &Tensor) -> Result<bool, Error> {
+fn same_codes<'a>(
+    a: &'a Tensor,
+    b: &'a Tensor,
+    once: &mut Once<'a, ValueDifference, 2>,
+) -> Result<bool, Error> {
     if !a.has_data() {
         return Ok(a.encoding == b.encoding);
     }
@@ -158,7 +165,7 @@ fn same_codes(a: &Tensor, b: &Tensor) -> Result<bool, Error> {
     }
     // They may stand in types of different widths.
     let codes = |t: &Tensor| Tensor { encoding: Encoding::Plain(t.encoding.stored()), ..t.clone() };
-    Ok(values::compare(&codes(a), &codes(b))?.changed == 0)
+    Ok(once.of([a, b], || values::compare(&codes(a), &codes(b)))?.changed == 0)
 }
 
 #[cfg(test)]

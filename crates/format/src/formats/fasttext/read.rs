@@ -7,12 +7,11 @@ use super::layout::{
 };
 use super::rows::Means;
 use super::rules::*;
-use crate::model::{Container, Data, Encoding, MATRIX, SubwordKind, Subwords, Tensor};
+use crate::model::{Container, Data, Encoding, LastRow, MATRIX, SubwordKind, Subwords, Tensor};
 use crate::source::{Bytes, View};
-use crate::wire::{Cursor, Findings, Regions, Span, What};
-use crate::{Input, Options, Source, Vocabulary};
+use crate::wire::{Budget, Cursor, Findings, Regions, Span, What};
+use crate::{Error, Input, Options, Source, Vocabulary};
 use std::collections::HashMap;
-use std::sync::Arc;
 use weighbridge_codec::DType;
 
 const HINT: &str = "fastText models of words (skipgram, cbow) are read, before they are quantized";
@@ -65,7 +64,8 @@ pub(super) fn read(input: &Input, options: &Options, _: &mut Findings) -> Result
             raw_words: dictionary.not_utf8,
             subwords: subwords.clone(),
         };
-        tensors[0].data = Data::Rows(Arc::new(means));
+        check_work(&means, dim, size)?;
+        tensors[0].data = Data::Rows(LastRow::of(means));
         regions.add(data.start..middle, What::Tensor(1));
         regions.add(middle..data.end, What::Tensor(0));
         tensors.push(f32s(OWN_ROWS, [words, dim], &(data.start..middle))?);
@@ -137,6 +137,20 @@ fn not_quantized(c: &mut Cursor, layout: Layout, field: &str) -> Result<(), Stop
     if layout != Layout::First && c.u8(field)? != 0 {
         let finding = QUANTIZED.at(start..start + 1).field(field);
         return Err(finding.expected(0).hint(HINT).into());
+    }
+    Ok(())
+}
+
+/// Long words have n-grams in the square of their lengths, and each has a row to be added.
+fn check_work(means: &Means, dim: u64, size: u64) -> Result<(), Error> {
+    // Far more than words of a language need, and a few seconds for a small file.
+    let mut budget = Budget::new(size.saturating_mul(1024).max(4 << 30));
+    for word in means.words.tokens() {
+        let letters = word.len() as u64 + 2;
+        let longest = letters.min(means.subwords.max_n.into());
+        let each = dim.saturating_mul(4).saturating_add(longest + 64);
+        let bytes = letters.saturating_mul(longest).saturating_mul(each);
+        budget.spend(bytes, "bytes to be added up for the n-grams of words")?;
     }
     Ok(())
 }

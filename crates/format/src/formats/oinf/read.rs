@@ -7,7 +7,7 @@ use super::{carry, tensors, values};
 use crate::Input;
 use crate::model::{Container, Value};
 use crate::source::Source;
-use crate::wire::{APPENDED, Cursor, Findings, Regions, Span, What, to_len};
+use crate::wire::{APPENDED, Budget, Cursor, Findings, Region, Regions, Span, What, to_len};
 use std::collections::HashSet;
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
@@ -59,16 +59,27 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     if sorted {
         carry::from_entries(&mut container);
     }
-    for (i, key) in keys.into_iter().enumerate() {
+    let texts: HashSet<_> =
+        container.metadata.iter().filter(|(_, v)| v.as_text().is_some()).map(|(k, _)| k).collect();
+    let mut places: Vec<_> = container.regions.list().iter().filter_map(place_of_entry).collect();
+    places.sort_by_key(|(i, _)| *i);
+    let mut entries = Vec::with_capacity(places.len());
+    for (i, span) in places {
         // A text that the format's alphabet can't say goes by another name.
-        let own = key.strip_suffix(carry::UTF8).filter(|own| container.text(own).is_some());
-        let key = own.unwrap_or(&key).to_owned();
-        let span = container.regions.of(What::Metadata(i)).next();
-        if let Some(span) = span {
-            container.regions.add_entry(key, span);
-        }
+        let own =
+            keys[i].strip_suffix(carry::UTF8).filter(|own| texts.contains(&(*own).to_owned()));
+        entries.push((own.unwrap_or(&keys[i]).to_owned(), span));
     }
+    entries.into_iter().for_each(|(key, span)| container.regions.add_entry(key, span));
     Ok(container)
+}
+
+/// The number of a metadata entry, and where its value is.
+fn place_of_entry(region: &Region) -> Option<(usize, Span)> {
+    match region.what {
+        What::Metadata(i) => Some((i, region.span.clone())),
+        _ => None,
+    }
 }
 
 fn check_header(source: &Source, h: &Header, findings: &mut Findings) -> Result<(), Stop> {
@@ -200,6 +211,7 @@ fn read_metadata(
     findings: &mut Findings,
 ) -> Result<Vec<(String, Value)>, Stop> {
     let mut payloads = values::Payloads::new(source);
+    let mut budget = Budget::for_copies(source.len());
     let mut c = table(source, h.metadata..h.tensors, h.n_metadata, 32, "header.n_metadata")?;
     let (mut list, mut names) = (Vec::new(), HashSet::new());
     for i in 0..to_len(h.n_metadata.into()) {
@@ -218,6 +230,7 @@ fn read_metadata(
             );
         }
         let span = blob(source, h, at + 8, offset, size, &field)?;
+        budget.spend(size, "bytes of metadata values, which share their places")?;
         let value = values::read(&mut payloads, tag, span.clone(), &field, findings)?;
         regions.add(span, What::Metadata(i));
         list.push((key, value));

@@ -3,7 +3,7 @@
 use super::super::values::{check_finite, check_padding};
 use super::layout::{self, Header};
 use crate::Error;
-use crate::model::{Container, Tensor};
+use crate::model::{Container, Once, Tensor};
 use crate::wire::{APPENDED, Findings, Span, Stop, What, to_len};
 use crate::{Input, rules};
 use std::collections::HashMap;
@@ -41,8 +41,9 @@ pub(super) fn check(
     findings: &mut Findings,
 ) -> Result<(), Error> {
     check_padding(container, &input.source, PADDING, findings)?;
+    let mut once = Once::new([container]);
     for tensor in &container.tensors {
-        check_values(tensor, findings)?;
+        once.of([tensor], || check_values(tensor, findings))?;
     }
     check_finite(container, NOT_FINITE, findings)?;
     if let Some(header) = Stop::unless_broken(Header::parse(&input.source))? {

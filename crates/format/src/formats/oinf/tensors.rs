@@ -4,10 +4,10 @@ use super::layout::{self, HAS_DATA, HAS_QUANT, Header, dtype_of, read_string};
 use super::quant;
 use super::read::{blob, duplicate, table};
 use super::rules::*;
-use crate::model::{Arrangement, Data, Encoding, Tensor};
+use crate::model::{Arrangement, Data, Encoding, Scaled, Tensor};
 use crate::source::Source;
-use crate::wire::{Cursor, Findings, Regions, Span, Stop, What, numel, to_len};
-use std::collections::HashSet;
+use crate::wire::{Budget, Cursor, Findings, Regions, Span, Stop, What, numel, to_len};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -20,6 +20,7 @@ pub(super) fn read(
     let smallest = if h.version == 1 { 36 } else { 52 };
     let mut c = table(source, h.tensors..h.data, h.n_tensors, smallest, "header.n_tensors")?;
     let (mut list, mut names) = (Vec::new(), HashSet::new());
+    let mut scales = Scales::new(source);
     for i in 0..to_len(h.n_tensors.into()) {
         let start = c.position();
         let name = read_string(&mut c, "tensor name", findings)?;
@@ -37,10 +38,9 @@ pub(super) fn read(
         };
         let encoding = match entry.scales(source, h, findings)? {
             Some(span) => {
-                let Entry { dtype, shape, field, .. } = &entry;
-                let scaled = quant::read(source, span.clone(), *dtype, shape, field, findings)?;
+                let scaled = scales.read(&entry, span.clone(), findings)?;
                 regions.add(span, What::Scales(i));
-                Encoding::Scaled(Arc::new(scaled))
+                Encoding::Scaled(scaled)
             }
             None => Encoding::Plain(entry.dtype),
         };
@@ -48,6 +48,37 @@ pub(super) fn read(
     }
     regions.add(h.tensors..c.position(), What::Structure("tensor index"));
     Ok(list)
+}
+
+/// Scales that were read. Many tensors may share them, which are then in memory once.
+struct Scales<'a> {
+    source: &'a Source,
+    budget: Budget,
+    known: HashMap<(Span, DType, Vec<u64>), Arc<Scaled>>,
+}
+
+impl<'a> Scales<'a> {
+    fn new(source: &'a Source) -> Scales<'a> {
+        let budget = Budget::for_copies(source.len());
+        Scales { source, budget, known: HashMap::new() }
+    }
+
+    fn read(
+        &mut self,
+        entry: &Entry,
+        span: Span,
+        findings: &mut Findings,
+    ) -> Result<Arc<Scaled>, Stop> {
+        let Entry { dtype, shape, field, .. } = entry;
+        let key = (span.clone(), *dtype, shape.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let what = "bytes of scales, in tensors that share them";
+        self.budget.spend(span.end - span.start, what)?;
+        let scaled = quant::read(self.source, span, *dtype, shape, field, findings)?;
+        Ok(self.known.entry(key).or_insert(Arc::new(scaled)).clone())
+    }
 }
 
 /// What stands behind a tensor's name.

@@ -7,6 +7,7 @@ use super::{HubAttachment, HubVocabulary, KEY, RENAMED, VERSION};
 use crate::Error;
 use crate::model::{Attachment, Container, Origin, Records, Vocabulary};
 use crate::source::{Bytes, View};
+use crate::wire::Budget;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -154,12 +155,14 @@ impl Unpacker<'_> {
     }
 
     fn files(&mut self, c: &mut Container) -> Result<(), Bad> {
+        let mut budget = Budget::for_copies(c.size);
         for a in self.part::<Vec<HubAttachment>>("attachments")?.unwrap_or_default() {
             let data = match (a.text, a.tensor) {
                 (Some(text), _) => View::owned(text.into_bytes()),
                 (None, Some(tensor)) => self.carried(&tensor)?,
                 (None, None) => return Err(format!("attachment {:?} is empty", a.name).into()),
             };
+            budget.spend(data.len(), "bytes of files, which share tensors")?;
             c.attachments.push(Attachment { name: a.name, data, described: a.described });
         }
         if let Some(document) = self.part::<String>("records")? {
