@@ -5,7 +5,7 @@ use super::layout::{Snapshot, folder_of, repo_of, snapshot};
 use super::name::Name;
 use super::places::Places;
 use super::pull::{PulledFrom, count, recorded};
-use super::workspace::Workspace;
+use super::workspace::{self, Workspace};
 use crate::sink::{FileSystem, RealFiles};
 use crate::{Error, ModelSummary, model_summary};
 use serde::Serialize;
@@ -76,6 +76,7 @@ pub struct Removed {
 impl Places {
     /// The models in both caches, by name; ours come first. What is there in part is listed too.
     pub fn list(&self) -> Vec<Cached> {
+        workspace::bring_back(&self.cache);
         let own = folders(&self.models()).into_iter().filter_map(|folder| {
             let text = folder.replacen("--", "/", 1);
             let name = Name::parse(&text).ok()?;
@@ -96,6 +97,7 @@ impl Places {
     /// [`Error::NotFound`] if neither cache has any of it.
     pub fn show(&self, model: &str) -> Result<Shown, Error> {
         let name = Name::parse(model)?;
+        workspace::bring_back(&self.cache);
         let places: Vec<_> = self.own_places(&name).chain(self.in_hub_cache(&name)).collect();
         if places.is_empty() {
             return Err(self.absent(model));

@@ -7,8 +7,8 @@ use crate::Error;
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Where a program is on the search path. An entry that is not absolute, or empty, would mean the
 /// folder in which the user happens to be, and whatever lies there under the name.
@@ -43,6 +43,33 @@ impl Drop for Running {
         // Both fail when it has ended already, which is fine.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Runs a program to its end, and gives what it said to standard error; `None` if it was ended because
+/// it took too long.
+pub(super) fn finish(
+    command: &mut Command,
+    limit: Duration,
+) -> io::Result<Option<(ExitStatus, String)>> {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running(quiet.spawn()?);
+    let stderr = running.0.stderr.take();
+    // What it says must be taken, or it waits for that.
+    let said = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let began = Instant::now();
+    loop {
+        if let Some(status) = running.0.try_wait()? {
+            return Ok(Some((status, said.join().unwrap_or_default())));
+        }
+        if began.elapsed() >= limit {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -50,7 +50,7 @@ impl Patience {
     pub const USUAL: Patience =
         Patience { at_least: Duration::from_secs(120), bytes_per_second: 10_000 };
 
-    fn for_bytes(&self, bytes: u64) -> Duration {
+    pub(super) fn for_bytes(&self, bytes: u64) -> Duration {
         self.at_least + Duration::from_secs(bytes / self.bytes_per_second.max(1))
     }
 }

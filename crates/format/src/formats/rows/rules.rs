@@ -224,8 +224,7 @@ pub(super) fn check_codes(
 
 /// The checksum of the rows that is told beside them, if it is to be compared.
 fn expected_sum(container: &Container, findings: &Findings) -> Option<u32> {
-    let document = container.records.as_ref().filter(|_| findings.wants(CHECKSUM))?.document()?;
-    meta::checksum_in(document)
+    if findings.wants(CHECKSUM) { meta::checksum_beside(container) } else { None }
 }
 
 /// A checksum that was told, and that of the bytes that are there.
