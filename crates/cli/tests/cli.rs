@@ -377,6 +377,7 @@ fn interrupted_conversions_leave_no_litter() {
         .args(["convert", "big.safetensors", "big.weights"])
         .current_dir(at)
         .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
     let partial = || {
@@ -389,8 +390,9 @@ fn interrupted_conversions_leave_no_litter() {
     }
     let interrupted =
         Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
-    let status = child.wait().unwrap();
-    assert!(interrupted && status.code() == Some(130), "{status}");
+    let output = child.wait_with_output().unwrap();
+    assert!(interrupted && output.status.code() == Some(130), "{}", output.status);
+    assert_eq!(err(&output), "stopped: nothing was written\n");
     let left: Vec<_> = std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["big.safetensors"]);
     // Now cut it short while it is mapped: the signal becomes exit code 4.

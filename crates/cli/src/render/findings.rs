@@ -122,3 +122,24 @@ pub(crate) fn verdict(v: &Verdict, all: bool) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_come_first_where_findings_are_many() {
+        let error = Error::refused("it is wrong", "");
+        let mut verdict = Verdict::unreadable("a.npy", &error);
+        let mut warning = verdict.findings[0].clone();
+        warning.severity = Severity::Warning;
+        verdict.findings.splice(0..0, std::iter::repeat_n(warning, 14));
+        let lines =
+            |all| super::verdict(&verdict, all).lines().map(str::to_owned).collect::<Vec<_>>();
+        let (few, all) = (lines(false), lines(true));
+        assert!(few[1].contains("error[") && few[2].contains("warning["), "{few:?}");
+        assert_eq!((few.len(), few[11].as_str()), (12, "  … and 5 more; --all lists them"));
+        // In their own order where there is room for them.
+        assert!(all.len() == 16 && all[15].contains("error["), "{all:?}");
+    }
+}

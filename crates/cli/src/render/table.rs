@@ -83,8 +83,8 @@ impl Table {
         widths
     }
 
-    /// Widths that fit: text is shortened a little, then columns are left out from the right, then
-    /// text is shortened more.
+    /// Widths that fit: columns with nothing in them go first, text is shortened a little, then columns
+    /// are left out from the right, then text is shortened more.
     fn fitted(&self, natural: Vec<usize>, width: Option<usize>) -> Widths {
         let mut widths: Widths = natural.into_iter().map(Some).collect();
         let Some(width) = width else { return widths };
@@ -92,6 +92,13 @@ impl Table {
             let used: usize = widths.iter().flatten().map(|w| w + 2).sum();
             used.saturating_sub(width)
         };
+        if too_wide(&widths) > 0 {
+            let filled = self.natural(vec![0; widths.len()]);
+            let empty = |(width, filled): (&mut Option<usize>, usize)| {
+                *width = width.filter(|_| filled > 0);
+            };
+            widths.iter_mut().zip(filled).for_each(empty);
+        }
         let is_text = |column: &usize| !self.kinds[*column].right && !self.kinds[*column].optional;
         let shrink = |widths: &mut Widths, least: usize| {
             for _ in 0..too_wide(widths) {
