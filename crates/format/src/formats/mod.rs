@@ -278,9 +278,7 @@ impl Format {
         }
         let mut narrowing = Report::default();
         let narrowed = container.narrowed_to(&self.info, &mut narrowing)?;
-        if !self.info.holds.product {
-            narrowed.check_values_fit()?;
-        }
+        narrowed.check_output(&self.info.holds)?;
         let mut plan = lay_out(&narrowed, options, &self.info)?;
         plan.report.prepend(narrowing);
         plan.report.warnings.extend(self.unknown_words_note(&narrowed));

@@ -1,8 +1,8 @@
 //! How much may be written of a file: tensors that share a range, or that a few codes stand for, could
 //! fill a disk.
 
-use super::Plan;
-use crate::model::{Container, Encoding, NO_FORMAT, Tensor};
+use super::{Holds, Plan};
+use crate::model::{Container, Encoding, NO_FORMAT, Scaling};
 use crate::wire::Budget;
 use crate::{Advice, Error};
 use std::collections::HashSet;
@@ -25,17 +25,35 @@ impl Container {
         }
     }
 
-    /// Whether its values alone, a byte each at least where they have to be computed, would be too
-    /// much. Some formats have to go through them all to say how much they write.
-    pub(crate) fn check_values_fit(&self) -> Result<(), Error> {
+    /// Whether so many bytes may be written of it.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if that is far more than it has.
+    pub fn limit_output(&self, bytes: u64) -> Result<(), Error> {
+        check(bytes, self.most_output())
+    }
+
+    /// Whether what is made of it would be too much before it is laid out: scales, which may be shared
+    /// by tensors here and stand beside each there, and where codes of parts become values, these.
+    /// Some formats have to go through them all to say how much they write.
+    pub(crate) fn check_output(&self, holds: &Holds) -> Result<(), Error> {
         let mut seen = HashSet::new();
-        let coded = |t: &&Tensor| matches!(t.encoding, Encoding::Product(_));
-        let distinct = self.tensors.iter().filter(coded).filter(|t| {
-            let place = t.view().map(|view| view.place());
-            place.is_none_or(|place| seen.insert(place))
-        });
-        let least = distinct.fold(0u64, |sum, t| sum.saturating_add(t.count()));
-        check(least, self.most_output())
+        let mut least = 0u64;
+        for tensor in &self.tensors {
+            least = least.saturating_add(match &tensor.encoding {
+                Encoding::Scaled(scaled) => match &scaled.scaling {
+                    Scaling::Affine { scales, .. } => 4 * scales.len() as u64,
+                    _ => 0,
+                },
+                Encoding::Product(_) if !holds.product => {
+                    let place = tensor.view().map(|view| view.place());
+                    let fresh = place.is_none_or(|place| seen.insert(place));
+                    if fresh { tensor.count() } else { 0 }
+                }
+                _ => 0,
+            });
+        }
+        self.limit_output(least)
     }
 }
 

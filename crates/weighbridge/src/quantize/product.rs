@@ -66,8 +66,12 @@ pub(super) fn run(
     let found = container.word_matrix()?;
     let words = to_len(found.word_rows());
     let tensor = found.matrix.clone();
+    if tensor.count() == 0 {
+        return Err(Error::refused("the rows have no values", ""));
+    }
     let (rows, norms) = unit_rows(&tensor, found.norms.is_some())?;
     let training = training(&settings.product, rotate, tensor.shape[1])?;
+    container.limit_output(book_bytes(&training, tensor.shape[1]))?;
     let book = train(&training, &rows, progress)?;
     let codes = encode(&rows, &book, progress)?;
     let norms = norms.map(|norms| View::owned(bytes_of(&norms)));
@@ -117,6 +121,12 @@ fn training(settings: &ProductSettings, rotate: bool, dim: u64) -> Result<Traini
     }
     let usual = Training::new(to_len(parts));
     Ok(Training { centroids: 1 << settings.bits, seed: settings.seed, rotate, ..usual })
+}
+
+/// Bytes of the centroids and the rotation.
+fn book_bytes(training: &Training, dim: u64) -> u64 {
+    let rotation = if training.rotate { dim } else { 0 };
+    (training.centroids as u64).saturating_add(rotation).saturating_mul(dim).saturating_mul(4)
 }
 
 fn train(training: &Training, rows: &Tensor, progress: &mut Progress) -> Result<Codebook, Error> {

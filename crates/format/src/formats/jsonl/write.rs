@@ -46,6 +46,8 @@ struct VectorLines {
 impl Produce for VectorLines {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let [rows, dim] = *self.tensor.shape.as_slice() else { return Ok(()) };
+        // Rows without values have no lines, however many they are.
+        let rows = if dim == 0 { 0 } else { rows };
         let records = self.records.as_ref().map(Records::items).unwrap_or_default();
         let word = |row: usize| self.words.as_ref()?.token(row);
         let lines = |first: u64| {

@@ -4,7 +4,7 @@ use super::super::FormatInfo;
 use super::header;
 use super::hub;
 use super::hub::Stored;
-use crate::model::{Container, Encoding, Note, NoteKind, Subject};
+use crate::model::{Container, Encoding, Note, NoteKind, Once, Subject};
 use crate::plan::{FilePlan, Piece, Plan, Report, fit};
 use crate::wire::put_u64;
 use crate::{Advice, Error, Options};
@@ -20,12 +20,14 @@ pub(super) fn plan(
     // The hub entry keeps what the ignored files would tell; only what is not attached is ignored.
     let keep_codes = options.flag("keep-codes");
     let mut codes = vec![false; container.tensors.len()];
+    let mut once = Once::new([container]);
     for (tensor, codes) in container.tensors.iter().zip(&mut codes) {
         // Codes of a codec that the entry can't name would mean nothing to a reader.
         let can_keep = container.dtype.is_none()
             && tensor.encoding.is_quantized()
             && hub::can_name(&tensor.encoding);
-        *codes = can_keep && (keep_codes || !tensor.is_recoverable()?);
+        let mut recoverable = || once.of([tensor], || tensor.is_recoverable());
+        *codes = can_keep && (keep_codes || !recoverable()?);
         // That there is no scale was said by the reader.
         if *codes && !keep_codes && tensor.encoding.has_values() {
             let subject = Subject::Tensor(tensor.name.clone());
