@@ -1,5 +1,8 @@
 //! Tells the program which commit it is made from and for which machine.
 
+// Cargo reads what a build script prints.
+#![allow(clippy::disallowed_macros)]
+
 use std::path::Path;
 use std::process::Command;
 

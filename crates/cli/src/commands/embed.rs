@@ -18,9 +18,7 @@ use weighbridge::embed::{
 };
 use weighbridge::encoder::Settings;
 use weighbridge::source::{LastWords, open_input};
-use weighbridge::{
-    Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, models,
-};
+use weighbridge::{Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, models};
 
 pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
