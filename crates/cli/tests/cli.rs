@@ -392,9 +392,9 @@ fn interrupted_conversions_leave_no_litter() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let interrupted =
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success();
     let status = child.wait().unwrap();
-    assert!(interrupted && status.code() == Some(130), "{status}");
+    assert!(interrupted && status.code() == Some(143), "{status}");
     let left: Vec<_> = std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["big.safetensors"]);
     // Now cut it short while it is mapped: the signal becomes exit code 4.
