@@ -389,9 +389,9 @@ fn interrupted_conversions_leave_no_litter() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let interrupted =
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success();
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success();
     let output = child.wait_with_output().unwrap();
-    assert!(interrupted && output.status.code() == Some(130), "{}", output.status);
+    assert!(interrupted && output.status.code() == Some(143), "{}", output.status);
     assert_eq!(err(&output), "stopped: nothing was written\n");
     let left: Vec<_> = std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["big.safetensors"]);
