@@ -70,7 +70,7 @@ fn each_kind_has_its_exit_code_and_members() {
     let (code, error) = failure(at, &["convert", "texts.fifu", "new.npy", "--json"]);
     assert_eq!((code, &error["kind"]), (2, &"loss".into()), "{error}");
     assert_eq!(error["losses"].as_array().unwrap().len(), 1, "{error}");
-    let message = "this would be lost: vocabulary of 24 tokens: the format has none";
+    let message = "this would be lost: vocabulary of 27 tokens: the format has none";
     assert_eq!(error["message"], message);
     let (_, error) = failure(at, &["convert", "tiny.weights", "new.fifu", "--json"]);
     let more = error["losses"].as_array().unwrap().len() - 3;

@@ -102,9 +102,6 @@ mod tests {
         assert_eq!(wrapped(text, None), text);
         assert_eq!(wrapped(text, Some(20)), text);
         assert_eq!(wrapped(text, Some(14)), "short\n  one two\n      three\n      four\n");
-        assert_eq!(
-            wrapped("  a unbreakable-word b", Some(10)),
-            "  a\n     unbreakable-word\n     b"
-        );
+        assert_eq!(wrapped("  a unbreakable-word b", Some(10)), "  a unbreakable-word\n     b");
     }
 }

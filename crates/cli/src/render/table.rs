@@ -224,12 +224,12 @@ mod tests {
         };
         assert_eq!(
             lines(70)[1],
-            "  encoder.layer…lf.query.weight  1,024  12345678  a few words of it"
+            "  encoder.layer.0…elf.query.weight  1,024  12345678  a few words of it"
         );
         assert_eq!(lines(54)[1], "  encoder.laye….query.weight  1,024  a few words of it");
         let narrow = lines(40);
-        assert_eq!(narrow[1], "  encoder.l…y.weight  1,024  a few words");
-        assert_eq!(narrow[2], "                             of it");
-        assert_eq!(narrow[3], "  x                      5  b");
+        assert_eq!(narrow[1], "  encoder….weight  1,024  a few words of");
+        assert_eq!(narrow[2], "                          it");
+        assert_eq!(narrow[3], "  x                    5  b");
     }
 }
