@@ -69,7 +69,7 @@ fn every_verb_ends_on_every_bomb() {
             vec!["--no-mmap", "convert", file, "out.mcf", "--allow-loss", "--force"],
         ];
         if is_model {
-            let long = "a".repeat(100_000);
+            let long = "a".repeat(10_000);
             std::fs::write(work.join("text.txt"), long).unwrap();
             verbs.push(vec!["tokenize", "--model", file, "a b"]);
             verbs.push(vec!["embed", "--model", file, "--lines", "--input", "text.txt"]);
@@ -79,7 +79,14 @@ fn every_verb_ends_on_every_bomb() {
             verbs.push(vec!["similar", file, "a"]);
             verbs.push(vec!["select", file, "words.txt", "out.fifu", "--allow-loss", "--force"]);
             verbs.push(vec!["quantize", file, "out.fifu", "--method", "pq", "--force"]);
-            verbs.push(vec!["convert", file, "out.i8bin", "--normalize", "--allow-loss", "--force"]);
+            verbs.push(vec![
+                "convert",
+                file,
+                "out.i8bin",
+                "--normalize",
+                "--allow-loss",
+                "--force",
+            ]);
             verbs.push(vec!["convert", file, "out.jsonl", "--allow-loss", "--force"]);
         }
         for verb in verbs {
@@ -95,4 +102,27 @@ fn every_verb_ends_on_every_bomb() {
     assert!(bad.is_empty(), "{} of {runs}:\n{}", bad.len(), bad.join("\n"));
     // No bomb and no verb is left out unnoticed, and limits are what most of them meet.
     assert!(runs >= 660 && limits >= 60, "{runs} runs, {limits} of them met a limit");
+}
+
+/// More than sixteen times the input is written only when that was asked for.
+#[test]
+fn growth_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path();
+    let named = |name: &str| bombs(100_000).into_iter().find(|b| b.name == name).unwrap();
+    let file = named("oinf-matrices").write(work).unwrap();
+    let file = file.to_str().unwrap();
+    let (code, said) = run(&["convert", file, "out.safetensors"], work);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("--allow-growth") && !work.join("out.safetensors").exists(), "{said}");
+    let (code, said) = run(&["convert", file, "out.safetensors", "--dry-run"], work);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(&["convert", file, "out.safetensors", "--allow-growth"], work);
+    assert_eq!(code, Some(0), "{said}");
+    let size = work.join("out.safetensors").metadata().unwrap().len();
+    assert!(size > 16 << 20, "{size}");
+    // Where the format lets tensors share their data, nothing grows.
+    let (code, said) = run(&["convert", file, "out.mcf"], work);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(work.join("out.mcf").metadata().unwrap().len() < 200_000);
 }

@@ -8,6 +8,10 @@ use std::ops::{ControlFlow, Range};
 use weighbridge_format::Error;
 use weighbridge_format::spec::tokenizer::AddedToken;
 
+/// Bytes of an added token, at most: a text that is like the beginning of one is looked at as far as
+/// they agree, at every place.
+const LONGEST: usize = 1_000;
+
 /// All added tokens, by where they are looked for.
 #[derive(Debug)]
 pub(super) struct Added {
@@ -29,6 +33,9 @@ impl Added {
         let mut tokens: Vec<(u32, AddedToken)> = Vec::new();
         let mut places = HashMap::new();
         for token in listed.into_iter().filter(|token| !token.content.is_empty()) {
+            if token.content.len() > LONGEST {
+                return Err(Error::limit("bytes of an added token", LONGEST as u64));
+            }
             // Of a token that is listed twice the later entry counts.
             if let Some(&place) = places.get(&token.content) {
                 let old: &mut (u32, AddedToken) = &mut tokens[place];

@@ -179,6 +179,10 @@ impl Formats {
                 findings.push(*finding);
                 None
             }
+            Err(Stop::Failed(Error::Limit { what, most, advice })) => {
+                let what = format!("{}: {what}", input.path);
+                return Err(Error::Limit { what, most, advice });
+            }
             Err(Stop::Failed(error)) => return Err(error),
         };
         if let Some(container) = &mut container {

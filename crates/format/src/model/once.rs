@@ -6,7 +6,7 @@ use crate::wire::{Budget, Span};
 use std::collections::HashMap;
 
 /// What there is too much of.
-const WHAT: &str = "bytes of values, more than the file has room for: tensors share their data";
+const WHAT: &str = "bytes of values that are made of far fewer in the file";
 
 /// What was found out about tensors (or pairs of them), by their data. Thousands of names for one
 /// range of a file are no more work than one; ranges that are not the same but overlap, or that are

