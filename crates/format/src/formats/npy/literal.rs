@@ -150,7 +150,7 @@ impl<'a> Literals<'a> {
 
 /// The beginning of a text for a message. The text may be of any length and of any bytes.
 pub(super) fn quote(text: &[u8]) -> String {
-    String::from_utf8_lossy(&text.get(..60).unwrap_or(text).to_vec()).into_owned()
+    String::from_utf8_lossy(text.get(..60).unwrap_or(text)).into_owned()
 }
 
 #[cfg(test)]

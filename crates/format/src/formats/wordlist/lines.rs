@@ -222,7 +222,7 @@ fn offset(text: &[u8], i: u64) -> usize {
 }
 
 fn numbers(found: usize, then: &[u8]) -> Why {
-    let then = String::from_utf8_lossy(&then[..then.len().min(64)].to_vec()).into_owned();
+    let then = String::from_utf8_lossy(&then[..then.len().min(64)]).into_owned();
     Why::Numbers { found, then }
 }
 
