@@ -115,8 +115,8 @@ fn a_file_that_changes_between_two_questions_is_an_error() {
     let cut = |path: &Path| {
         std::fs::File::options().write(true).open(path).unwrap().set_len(0).unwrap();
     };
-    let changes: [(&dyn Fn(&Path), &str); 2] = [(&zeros, "rewritten"), (&cut, "")];
-    for (change, said) in changes {
+    let changes: [&dyn Fn(&Path); 2] = [&zeros, &cut];
+    for (change, said) in changes.into_iter().zip(["rewritten", ""]) {
         for verb in [vec!["lookup"], vec!["lookup", "--json"], vec!["similar"]] {
             let path = at.join("words.fifu");
             std::fs::write(&path, &bytes).unwrap();

@@ -7,13 +7,15 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The records as their JSON text. The text stays as it was written; nothing is parsed that is not
 /// asked for.
 #[derive(Clone, Debug)]
 pub struct Records {
     text: Bytes,
+    /// What records are taken from.
+    settled: OnceLock<Bytes>,
     form: Form,
     count: u64,
 }
@@ -52,7 +54,7 @@ impl Records {
     pub fn parse(document: Bytes) -> Result<Records, BadRecords> {
         let count = serde_json::from_slice::<&RawValue>(&document)
             .and_then(|_| serde_json::Deserializer::from_slice(&document).deserialize_any(Count))?;
-        Ok(Records { text: document, form: Form::Document, count })
+        Ok(Records { text: document, settled: OnceLock::new(), form: Form::Document, count })
     }
 
     /// Records that are given one by one, each a JSON object.
@@ -75,7 +77,7 @@ impl Records {
     /// parsed again. The last line ends with a line break too.
     pub fn from_checked_lines(lines: Bytes) -> Records {
         let count = lines.iter().filter(|b| **b == b'\n').count() as u64;
-        Records { text: lines, form: Form::Lines, count }
+        Records { text: lines, settled: OnceLock::new(), form: Form::Lines, count }
     }
 
     /// The whole text as it was, where it was a document.
@@ -103,12 +105,13 @@ impl Records {
             #[serde(borrow, default)]
             records: Vec<&'a RawValue>,
         }
+        let text: &[u8] = self.settled.get_or_init(|| self.text.settled());
         if self.form == Form::Lines {
-            let lines = self.text.split(|b| *b == b'\n');
+            let lines = text.split(|b| *b == b'\n');
             return lines.take_while(|l| !l.is_empty()).filter_map(text_of).collect();
         }
-        let items = serde_json::from_slice::<Vec<&RawValue>>(&self.text)
-            .or_else(|_| serde_json::from_slice::<Document>(&self.text).map(|d| d.records))
+        let items = serde_json::from_slice::<Vec<&RawValue>>(text)
+            .or_else(|_| serde_json::from_slice::<Document>(text).map(|d| d.records))
             .unwrap_or_default();
         items.into_iter().map(RawValue::get).collect()
     }

@@ -14,14 +14,16 @@ use index::Index;
 pub const SPECIAL_TOKENS: [(&str, &str); 5] =
     [("pad", "[PAD]"), ("unk", "[UNK]"), ("cls", "[CLS]"), ("sep", "[SEP]"), ("mask", "[MASK]")];
 
-/// Tokens in order of their numbers, as they lie in the file: each behind its length. Where each
-/// begins, and which number a token has, is found out on first use, so that opening a file does not
+/// Tokens in order of their numbers, as they lie in the file: each behind its length. Those of a mapped
+/// file are copied, and where each begins, and which number a token has, is found out on first use, so that opening a file does not
 /// pay for it.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     entries: Bytes,
     prefix: Prefix,
     count: usize,
+    /// What tokens are taken from.
+    settled: Arc<OnceLock<Bytes>>,
     starts: Arc<OnceLock<Vec<usize>>>,
     index: Arc<OnceLock<Index>>,
     /// Special tokens by name (`pad`, `unk`, `cls`, `sep`, `mask`).
@@ -107,8 +109,8 @@ impl Vocabulary {
     }
 
     fn new(entries: Bytes, prefix: Prefix, count: usize) -> Vocabulary {
-        let (starts, index) = Default::default();
-        Vocabulary { entries, prefix, count, starts, index, special: Vec::new() }
+        let (settled, starts, index) = Default::default();
+        Vocabulary { entries, prefix, count, settled, starts, index, special: Vec::new() }
     }
 
     fn walk(view: &Bytes, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
@@ -217,7 +219,7 @@ impl Vocabulary {
     /// The token whose entry begins at `at`, and where the next begins. In a file that was rewritten
     /// there may be none, and then none follows; whoever uses the file finds that it has changed.
     fn raw(&self, at: usize) -> (&[u8], usize) {
-        let bytes: &[u8] = &self.entries;
+        let bytes: &[u8] = self.settled.get_or_init(|| self.entries.settled());
         let token = self.prefix.token(bytes, at).unwrap_or(bytes.len()..bytes.len());
         (bytes.get(token.clone()).unwrap_or_default(), token.end)
     }

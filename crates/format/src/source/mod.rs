@@ -150,6 +150,15 @@ impl Source {
         Source(Arc::new(Inner::Ranges(Ranges { path, len, reader, head })))
     }
 
+    /// Whether another process can change the bytes.
+    fn is_mapped(&self) -> bool {
+        match &*self.0 {
+            #[cfg(feature = "mmap")]
+            Inner::Mapped(..) => true,
+            _ => false,
+        }
+    }
+
     /// Whether both are one and the same, not just equal.
     pub(crate) fn is(&self, other: &Source) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -191,6 +191,16 @@ impl Bytes {
         Bytes { view: View::owned(bytes), at: 0 }
     }
 
+    /// The same bytes in memory of our own. Those of a mapped file may change at any time, and text that
+    /// was found to be UTF-8 must not: whoever keeps a `&str` keeps it of these.
+    #[must_use]
+    pub fn settled(&self) -> Bytes {
+        match self.view.source.is_mapped() {
+            true => Bytes { view: View::owned(self.to_vec()), at: self.at },
+            false => self.clone(),
+        }
+    }
+
     /// Where the bytes stand, or stood, in their file.
     pub fn span(&self) -> Span {
         self.at..self.at + self.view.len()

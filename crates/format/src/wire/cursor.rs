@@ -239,15 +239,16 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// Those of [`Cursor::take`]; `rule`, if the bytes are not UTF-8.
-    pub fn text(&mut self, n: u64, field: &str, rule: Rule) -> Result<&str, Stop> {
+    pub fn text(&mut self, n: u64, field: &str, rule: Rule) -> Result<String, Stop> {
         let start = self.position();
-        let raw = self.take(n, field)?;
-        std::str::from_utf8(raw).map_err(|e| {
-            let bad = start + e.valid_up_to() as u64;
+        // Copied first: bytes of a mapped file may change after they were looked at.
+        String::from_utf8(self.take(n, field)?.to_vec()).map_err(|e| {
+            let good = e.utf8_error().valid_up_to();
+            let (bad, byte) = (start + good as u64, e.as_bytes().get(good).copied());
             rule.at(bad..bad + 1)
                 .field(field)
                 .expected("UTF-8 text")
-                .found(format!("byte {:#04x}", raw[e.valid_up_to()]))
+                .found(format!("byte {:#04x}", byte.unwrap_or_default()))
                 .into()
         })
     }

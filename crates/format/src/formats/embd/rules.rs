@@ -205,9 +205,10 @@ fn check_order(container: &Container, header: &Header, findings: &mut Findings) 
         }
         next = view.span().end;
     }
-    if next != u64::from(header.data_offset) + header.data_size {
-        out_of_place =
-            out_of_place.or(Some(next..u64::from(header.data_offset) + header.data_size));
+    // A header that was read anew may have become another one.
+    let data_end = u64::from(header.data_offset).saturating_add(header.data_size);
+    if next != data_end {
+        out_of_place = out_of_place.or(Some(next.min(data_end)..next.max(data_end)));
     }
     let sections =
         [header.metadata_offset, header.vocab_offset, header.index_offset, header.data_offset];

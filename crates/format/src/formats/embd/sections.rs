@@ -51,8 +51,8 @@ pub(super) fn read_metadata(
     for _ in 0..count {
         let start = c.position();
         let (key_length, value_length) = (c.u16("metadata entry")?, c.u16("metadata entry")?);
-        let key = c.text(key_length.into(), "metadata key", METADATA)?.to_owned();
-        let value = c.text(value_length.into(), "metadata value", METADATA)?.to_owned();
+        let key = c.text(key_length.into(), "metadata key", METADATA)?;
+        let value = c.text(value_length.into(), "metadata value", METADATA)?;
         if !keys.insert(key.clone()) {
             return Err(METADATA_KEY
                 .at(start..c.position())

@@ -24,7 +24,7 @@ pub(super) fn read(source: &Source) -> Result<Container, Stop> {
     for _ in 0..count {
         let start = c.position();
         let name_length = c.u32("tensor name length")?;
-        let name = c.text(name_length.into(), "tensor name", STREAM)?.to_owned();
+        let name = c.text(name_length.into(), "tensor name", STREAM)?;
         let field = format!("tensor {name:?}");
         if !names.insert(name.clone()) {
             let finding = STREAM.at(start..c.position()).field(field);

@@ -17,7 +17,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let magic = c.take(4, "magic")?;
     if magic != MAGIC_BYTES {
         let finding = MAGIC.at(0..4).field("magic").expected("FiFu");
-        return Err(finding.found(magic.escape_ascii()).into());
+        return Err(finding.found(magic.to_vec().escape_ascii()).into());
     }
     let version = c.u32("version")?;
     if version != 0 {
@@ -162,7 +162,7 @@ impl<'a> Parts<'a> {
         self.names.push(chunk.name());
         match chunk.place() {
             0 => {
-                let text = c.text(span.end - span.start, "metadata", TEXT)?.to_owned();
+                let text = c.text(span.end - span.start, "metadata", TEXT)?;
                 self.regions.add(span.clone(), What::Structure("metadata"));
                 match metadata::parse(&text) {
                     Ok(values) => self.metadata = values,

@@ -20,7 +20,7 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
         let finding = HEADER.at(0..start.len() as u64).field("first line");
         finding
             .expected("buckets dim minn maxn hashes seed bow eow")
-            .found(start.escape_ascii())
+            .found(start.to_vec().escape_ascii())
             .hint(Advice::from("this is not a floret file").and(Advice::See(Listing::Formats)))
     })?;
     let front = header.length as u64;

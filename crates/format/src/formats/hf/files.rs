@@ -6,6 +6,7 @@ use crate::Advice;
 use crate::source::mistaken::recognise_pointer;
 use crate::source::{Bytes, Folder, Source, View};
 use crate::spec::ModelFiles;
+use std::io::ErrorKind;
 
 #[derive(Clone, Copy)]
 pub(super) struct Files<'a>(pub &'a dyn Folder);
@@ -21,7 +22,9 @@ impl Files<'_> {
     pub(super) fn source(&self, name: &str) -> Result<Source, Stop> {
         let source = self.0.open(name).map_err(|e| {
             let finding = MISSING.at(0..0).in_file(name).field(name).expected("a readable file");
-            finding.found(e.to_string())
+            let is_link = e.kind() == ErrorKind::PermissionDenied && e.get_ref().is_some();
+            let hint = if is_link { "put a copy of the file in the place of the link" } else { "" };
+            finding.found(e.to_string()).hint(hint)
         })?;
         match recognise_pointer(source.head()?) {
             None => Ok(source),
@@ -39,7 +42,7 @@ impl ModelFiles for Files<'_> {
     }
 
     fn bytes(&self, name: &str) -> Result<Bytes, Stop> {
-        Ok(self.view(name)?.load()?)
+        Ok(self.view(name)?.load()?.settled())
     }
 
     fn not_json(&self, name: &str, bytes: u64, why: String, advice: Advice) -> Stop {

@@ -127,12 +127,13 @@ fn read_entry(c: &mut Cursor, tables: &Tables, findings: &mut Findings) -> Resul
             finding.expected(format!("1 or more bytes within 0..{room}")).found(found),
         ));
     };
-    let name = std::str::from_utf8(raw).map_err(|e| {
-        let bad = tables.strings.span().start + name_start + e.valid_up_to() as u64;
+    // Copied first: bytes of a mapped file may change after they were looked at.
+    let name = String::from_utf8(raw.to_vec()).map_err(|e| {
+        let good = e.utf8_error().valid_up_to();
+        let bad = tables.strings.span().start + name_start + good as u64;
         let finding = NAME.at(bad..bad + 1).field("tensor name").expected("UTF-8 text");
-        finding.found(format!("byte {:#04x}", raw[e.valid_up_to()]))
+        finding.found(format!("byte {:#04x}", e.as_bytes().get(good).copied().unwrap_or_default()))
     })?;
-    let name = name.to_owned();
     if zero != 0 {
         findings
             .push(RESERVED.at(at + 20..at + 24).field(format!("{name:?}")).expected(0).found(zero));

@@ -151,7 +151,7 @@ impl Strings<'_> {
     fn text(&mut self, offset: u64, field: &str) -> Result<String, Stop> {
         let span = self.bytes(offset, field)?.span();
         let bytes = self.read(span)?;
-        let text = std::str::from_utf8(&bytes).map(str::to_owned);
+        let text = String::from_utf8(bytes.to_vec());
         let finding = MODEL_INFO.at(bytes.span()).field(field);
         text.map_err(|_| finding.expected("UTF-8 text").into())
     }

@@ -90,7 +90,7 @@ fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize),
     let header =
         Header::parse_text(bytes).ok_or_else(|| {
             let finding = HEADER.at(0..start.len() as u64).field("first line");
-            finding.expected("two whole numbers").found(start.escape_ascii()).hint(
+            finding.expected("two whole numbers").found(start.to_vec().escape_ascii()).hint(
                 Advice::from("this is not a text of word vectors with a header")
                     .and(Advice::set_to("from", GLOVE_INFO.id, "reads it without one")),
             )

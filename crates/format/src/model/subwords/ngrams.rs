@@ -19,6 +19,8 @@ pub struct Ngrams {
     rows: u64,
     dense: bool,
     ordered: bool,
+    /// What texts are taken from.
+    settled: OnceLock<Bytes>,
     index: OnceLock<Index>,
 }
 
@@ -97,8 +99,13 @@ impl Ngrams {
             rows,
             dense: count == 0 || order.most.checked_add(1) == Some(rows),
             ordered: !order.broken,
+            settled: OnceLock::new(),
             index: OnceLock::new(),
         }
+    }
+
+    fn settled(&self) -> &[u8] {
+        self.settled.get_or_init(|| self.entries.settled())
     }
 
     /// How many there are.
@@ -136,17 +143,17 @@ impl Ngrams {
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         let mut at = 0;
         std::iter::from_fn(move || {
-            let (text, index, next) = entry(&self.entries, at)?;
+            let (text, index, next) = entry(self.settled(), at)?;
             at = next;
-            // Checked when the entries were parsed.
+            // Checked when the entries were parsed, unless the file was rewritten since.
             Some((std::str::from_utf8(text).unwrap_or_default(), index))
         })
     }
 
     /// The index of an n-gram; of the first one if it is there twice.
     pub fn get(&self, ngram: &str) -> Option<u64> {
-        let at = self.index().find(&self.entries, ngram.as_bytes()).ok()?;
-        entry(&self.entries, at).map(|(_, index, _)| index)
+        let at = self.index().find(self.settled(), ngram.as_bytes()).ok()?;
+        entry(self.settled(), at).map(|(_, index, _)| index)
     }
 
     /// The number of the first n-gram that was there before.
@@ -155,7 +162,7 @@ impl Ngrams {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(&self.entries, self.count))
+        self.index.get_or_init(|| Index::new(self.settled(), self.count))
     }
 }
 

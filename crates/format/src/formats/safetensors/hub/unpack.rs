@@ -98,7 +98,7 @@ impl Unpacker<'_> {
     }
 
     fn carried_bytes(&mut self, tensor: &str) -> Result<Bytes, Bad> {
-        Ok(self.carried(tensor)?.load()?)
+        Ok(self.carried(tensor)?.load()?.settled())
     }
 
     fn carried(&mut self, tensor: &str) -> Result<View, String> {
