@@ -1,6 +1,7 @@
 //! Which of some names was probably meant.
 
 use crate::Advice;
+use crate::wire::to_len;
 
 /// So many names are suggested at most.
 const SUGGESTED: usize = 3;
@@ -29,6 +30,7 @@ pub fn nearest<T: AsRef<str>>(name: &str, there: impl IntoIterator<Item = T>) ->
     // Of short names nothing would be left with several letters wrong.
     let allowed = (wanted.len() / 3).min(WRONG);
     let ends = [format!(".{name}"), format!("/{name}")];
+    let asked = latin(name);
     let mut best: Vec<(usize, String)> = Vec::new();
     let mut letters = Vec::new();
     let mut rows = Rows::default();
@@ -43,9 +45,11 @@ pub fn nearest<T: AsRef<str>>(name: &str, there: impl IntoIterator<Item = T>) ->
         let distance = if ends.iter().any(|end| other.ends_with(end)) {
             Some(0)
         } else {
-            // UTF-8 has at most four bytes a letter.
+            // UTF-8 has at most four bytes a letter. Each letter that is missing is a slip of its own,
+            // which leaves few names to be compared.
             let fits = other.len() + allowed >= wanted.len()
-                && other.len() <= 4 * (wanted.len() + allowed);
+                && other.len() <= 4 * (wanted.len() + allowed)
+                && to_len((asked & !latin(other)).count_ones().into()) <= allowed;
             letters.clear();
             fits.then(|| letters.extend(other.chars().flat_map(char::to_lowercase)));
             fits.then(|| rows.distance(&wanted, &letters, allowed)).flatten()
@@ -59,6 +63,12 @@ pub fn nearest<T: AsRef<str>>(name: &str, there: impl IntoIterator<Item = T>) ->
         }
     }
     best.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Which Latin letters a name has, a bit for each.
+fn latin(name: &str) -> u32 {
+    let letters = name.bytes().filter(u8::is_ascii_alphabetic);
+    letters.fold(0, |set, letter| set | 1 << (letter.to_ascii_lowercase() - b'a'))
 }
 
 /// The last three rows of the table of distances.
