@@ -63,7 +63,7 @@ fn use_all(container: &Container) {
         let _ = (words.find("truck"), words.duplicate(), words.token(words.len() / 2));
         assert_eq!(words.tokens().count(), words.len());
         let _ = words.without_repeats();
-        let _ = words.clone().find_special();
+        words.clone().find_special();
     }
     if let Some(records) = &container.records {
         let _ = (records.items().len(), records.to_document().len());
