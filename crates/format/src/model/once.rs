@@ -13,9 +13,12 @@ const WHAT: &str = "bytes of values that are made of far fewer in the file";
 /// read in many ways, come to an end with the budget.
 #[derive(Debug)]
 pub struct Once<'a, T, const N: usize = 1> {
-    known: HashMap<[(usize, Span); N], Vec<([&'a Tensor; N], T)>>,
+    known: HashMap<[(usize, Span); N], Vec<Found<'a, T, N>>>,
     budget: Budget,
 }
+
+/// The tensors that were looked at, and what was found.
+type Found<'a, T, const N: usize> = ([&'a Tensor; N], T);
 
 impl<'a, T: Clone, const N: usize> Once<'a, T, N> {
     /// For tensors of these containers.

@@ -14,7 +14,7 @@ use crate::model::{
 use crate::source::{Source, View};
 use crate::wire::{APPENDED, Cursor, Findings, Regions, Span, What, numel};
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use weighbridge_codec::DType;
 
@@ -60,8 +60,14 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
                 FLAG.at(32..40).field("header.flags").expected("bit 0 set").found(header.flags),
             );
         }
-        let mut reader =
-            Payloads { source, data, findings, regions: &mut regions, container: &mut container };
+        let mut reader = Payloads {
+            source,
+            data,
+            findings,
+            regions: &mut regions,
+            container: &mut container,
+            blocks: HashMap::new(),
+        };
         for (i, entry) in entries.iter().enumerate() {
             let record = u32::try_from(i).ok().and_then(|i| records.get(&i));
             reader.tensor(i, entry, record)?;
@@ -248,6 +254,8 @@ struct Payloads<'a> {
     findings: &'a mut Findings,
     regions: &'a mut Regions,
     container: &'a mut Container,
+    /// Many tensors may share their scales, which are then in memory once.
+    blocks: HashMap<(Span, &'static str), Arc<BlockCoded>>,
 }
 
 impl Payloads<'_> {
@@ -295,8 +303,11 @@ impl Payloads<'_> {
                 let layout = BlockCoded::layout_of(codec, &entry.shape);
                 self.check_size(entry, layout.map(|l| l.size), &field)?;
                 let front = layout.map_or(0, |l| l.codes.start);
-                let scales = self.view(entry.data..entry.data + front)?;
-                (Encoding::Blocks(Arc::new(BlockCoded::new(codec, scales))), front)
+                let place = entry.data..entry.data + front;
+                let scales = self.view(place.clone())?;
+                let fresh = || Arc::new(BlockCoded::new(codec, scales));
+                let coded = self.blocks.entry((place, codec.name())).or_insert_with(fresh);
+                (Encoding::Blocks(coded.clone()), front)
             }
         };
         let mut dialect = Dialect::new();
