@@ -240,3 +240,16 @@ fn pulling_says_what_it_would_fetch() {
     let said = err(&offline.env("HF_HUB_OFFLINE", "1").output().unwrap());
     assert!(said.contains("HF_HUB_OFFLINE keeps off the hub"), "{said}");
 }
+
+#[test]
+fn a_dry_run_of_pull_keeps_nothing() {
+    let machine = Machine::new();
+    machine.put_in_hub("org/m");
+    let planned = machine.json(&["pull", "org/m", "--dry-run"]);
+    assert_eq!((&planned["name"], &planned["already"]), (&json!("org/m"), &json!(false)));
+    assert!(machine.said(&["pull", "org/m", "--dry-run"]).starts_with("org/m would be in "));
+    assert!(!machine.path("cache/models").exists());
+    assert_eq!(std::fs::read_dir(machine.path("cache/partial")).unwrap().count(), 0);
+    assert_eq!(machine.json(&["pull", "org/m"]), planned);
+    assert!(machine.said(&["pull", "org/m", "--dry-run"]).starts_with("org/m is already in "));
+}

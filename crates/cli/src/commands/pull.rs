@@ -15,17 +15,25 @@ pub(super) fn run(args: &Pull) -> Result<ExitCode, Error> {
     let label = safe(&args.name);
     let words = last_words("the model is not there yet; the same command starts again");
     let pull = while_turning(&label, || pull(&args.name, &settings))?;
+    if args.dry_run {
+        let report = pull.report();
+        return if args.json {
+            super::print_json(report)
+        } else {
+            super::print_text(&text(report, "would be"))
+        };
+    }
     let report = with_bar(&label, |progress| pull.write(progress))?;
     drop(words);
-    if args.json { super::print_json(&report) } else { super::report(&text(&report)) }
+    if args.json { super::print_json(&report) } else { super::report(&text(&report, "is")) }
 }
 
-fn text(report: &Pulled) -> String {
+fn text(report: &Pulled, is: &str) -> String {
     let place = safe(&report.model.display().to_string());
-    let already = if report.already { "already " } else { "" };
+    let is = if report.already { "is already" } else { is };
     let line =
         |key: &str, value: &str| format!("  {} {value}\n", styled(GREEN, format!("{key:<8}")));
-    let mut out = format!("{} is {already}in {place}\n", styled(BOLD, safe(&report.name)));
+    let mut out = format!("{} {is} in {place}\n", styled(BOLD, safe(&report.name)));
     if let Some(from) = &report.from {
         out.push_str(&line("from", &safe(&origin(from))));
     }

@@ -233,6 +233,14 @@ impl Pull {
         }
     }
 
+    /// What [`Pull::write`] will return.
+    pub fn report(&self) -> &Pulled {
+        match &self.0 {
+            State::Present(report) => report,
+            State::Ready(ready) => &ready.report,
+        }
+    }
+
     /// Fetches the model. It appears under its name when all of it is there and can be opened.
     ///
     /// # Errors
