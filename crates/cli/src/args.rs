@@ -72,7 +72,8 @@ Examples:
   weighbridge convert all-MiniLM-L6-v2/ minilm.weights
   weighbridge convert minilm minilm.mcf
   weighbridge convert minilm.weights minilm.safetensors
-  weighbridge convert model.safetensors small.oinf --select 'encoder.*' --dtype bf16 --dry-run
+  weighbridge convert model.safetensors small.oinf --dtype bf16 --dry-run
+  weighbridge convert model.safetensors part.oinf --select 'encoder.*'
   weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
     Convert(Convert),
     Quantize(Quantize),
@@ -108,7 +109,7 @@ Examples:
     Quickstart(Quickstart),
     /// Print a completion script for a shell
     #[command(after_help = "Examples:
-  weighbridge completions bash > ~/.local/share/bash-completion/completions/weighbridge
+  weighbridge completions bash >> ~/.bash_completion
   weighbridge completions zsh > ~/.zfunc/_weighbridge")]
     Completions {
         /// The shell to write for
@@ -194,7 +195,7 @@ pub(crate) struct Convert {
     #[arg(long)]
     pub explicit: bool,
     /// Print the plan, the sizes and the losses without writing
-    #[arg(long)]
+    #[arg(long, alias = "report-only")]
     pub dry_run: bool,
     #[command(flatten)]
     pub damage: Damage,
@@ -218,7 +219,7 @@ pub(crate) struct Destination {
     #[arg(value_name = "OUT", required_unless_present = "output")]
     out: Option<PathBuf>,
     /// The same as OUT
-    #[arg(long, short, value_name = "OUT", conflicts_with = "out")]
+    #[arg(long, short, value_name = "OUT", alias = "out", conflicts_with = "out")]
     output: Option<PathBuf>,
 }
 

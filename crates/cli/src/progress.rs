@@ -1,7 +1,7 @@
 //! Signs of life during long work, on a terminal only.
 
 use crate::render::{grouped, safe, shortened};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -77,7 +77,7 @@ fn new_bar(label: &str, status: Status, total: u64) -> ProgressBar {
         "" => "{decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}".to_owned(),
         unit => format!("{{human_pos}}/{{human_len}} {unit}, {{rate}}"),
     };
-    let template = format!("{{msg}} [{{wide_bar}}] {counted}, {{eta}} left");
+    let template = format!("{{msg}} [{{wide_bar}}] {counted}{{left}}");
     let bar = styled_bar(ProgressBar::new(total), &template);
     bar.set_message(format!("{doing} {}", shortened(label, 24)));
     bar.set_position(status.done);
@@ -90,8 +90,17 @@ fn styled_bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let rate = |state: &ProgressState, out: &mut dyn Write| {
         let _ = write!(out, "{}/s", grouped(state.per_sec() as u64));
     };
+    // Before anything is done nobody knows how long it takes.
+    let left = |state: &ProgressState, out: &mut dyn Write| {
+        if state.pos() > 0 {
+            let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
+        }
+    };
     let bar = match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style.progress_chars("=> ").with_key("rate", rate)),
+        Ok(style) => {
+            let style = style.progress_chars("=> ").with_key("rate", rate);
+            bar.with_style(style.with_key("left", left))
+        }
         Err(_) => bar,
     };
     bar.enable_steady_tick(TICK);
@@ -110,9 +119,7 @@ pub(crate) fn with_texts_bar<T>(
         return work(texts, &mut Progress::none());
     }
     let bar = match bytes {
-        Some(total) => {
-            styled_bar(ProgressBar::new(total), "[{wide_bar}] {percent}% {msg}, {eta} left")
-        }
+        Some(total) => styled_bar(ProgressBar::new(total), "[{wide_bar}] {percent}% {msg}{left}"),
         None => styled_bar(ProgressBar::new_spinner(), "{spinner} {msg}"),
     };
     // Where each text ends that was read and is not done: texts are read a window ahead.

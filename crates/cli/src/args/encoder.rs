@@ -17,10 +17,10 @@ first collected in OUT.partial beside it. A run that was interrupted goes on fro
 
 Examples:
   weighbridge embed --model minilm \"a text\" \"another text\"
-  weighbridge embed --model minilm.weights --input texts.txt --output vectors.npy
-  weighbridge embed --model minilm.weights --input articles.jsonl --field title -o titles.i8bin
-  weighbridge embed --model minilm.weights --input texts.txt -o vectors.npy --resume
-  cut -f 2 table.tsv | weighbridge embed --model minilm.weights --to jsonl | jq -c .vector"
+  weighbridge embed -m minilm.weights --input texts.txt --output vectors.npy
+  weighbridge embed -m minilm -i articles.jsonl --field title -o titles.i8bin
+  weighbridge embed -m minilm -i texts.txt -o vectors.npy --resume
+  cut -f 2 table.tsv | weighbridge embed -m minilm --to jsonl | jq -c .vector"
 )]
 pub(crate) struct Embed {
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) struct Embed {
     #[arg(long, value_name = "D", value_parser = super::at_least_one)]
     pub dimensions: Option<usize>,
     /// Count the texts and say what would be written, without embedding or writing
-    #[arg(long, requires = "output")]
+    #[arg(long, alias = "report-only", requires = "output")]
     pub dry_run: bool,
     /// Go on with a run that was interrupted
     #[arg(long, requires = "output")]
@@ -80,8 +80,8 @@ pub(crate) struct Embed {
 /// Say how similar two texts are: the cosine between their vectors
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  weighbridge compare --model minilm \"a cat sits outside\" \"the cat is in the garden\"
-  weighbridge compare --model minilm.weights \"a text\" \"another one\" --json | jq .cosine
+  weighbridge compare -m minilm \"a cat sits outside\" \"the cat is out there\"
+  weighbridge compare -m minilm \"a text\" \"another one\" --json | jq .cosine
   weighbridge compare --model minilm.weights < pairs.tsv")]
 pub(crate) struct Compare {
     #[command(flatten)]

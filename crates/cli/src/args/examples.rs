@@ -52,6 +52,14 @@ fn examples_are_quoted() {
     }
 }
 
+/// A line that is broken can't be copied.
+#[test]
+fn examples_fit_a_terminal() {
+    for line in examples() {
+        assert!(line.len() <= 78, "{line}");
+    }
+}
+
 #[test]
 fn zsh_understands_the_examples() {
     if Command::new("zsh").arg("--version").output().is_err() {

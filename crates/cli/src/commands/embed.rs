@@ -5,7 +5,7 @@ use super::output::Outcome;
 use crate::args::Embed;
 use crate::progress::{last_words, with_bar, with_texts_bar};
 use crate::render::{
-    BOLD, DIM, YELLOW, general, grouped, safe, safe_json, shortened, styled, width,
+    BOLD, DIM, YELLOW, general, grouped, marked, safe, safe_json, shortened, styled, width,
 };
 use serde::Serialize;
 use std::io::{self, BufReader, IsTerminal, Write};
@@ -109,6 +109,10 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     Ok((Texts::new(&path.display().to_string(), input, &options), bytes))
 }
 
+/// Texts that are embedded before their vectors are printed: nobody waits long for the first, and
+/// there are enough to share out.
+const PRINTED: usize = 64;
+
 /// Prints vectors window by window, as long as somebody reads them.
 fn print_vectors(
     args: &Embed,
@@ -118,6 +122,7 @@ fn print_vectors(
 ) -> Result<ExitCode, Error> {
     let terminal = io::stdout().is_terminal();
     let in_json = args.json || args.to.is_some() || args.output.is_some() || !terminal;
+    let window = args.batch.min(PRINTED);
     let mut nobody_reads = false;
     let mut sink = |rows: &[TextRow], vectors: &[f32]| {
         let each = rows.iter().zip(vectors.chunks_exact(encoder.dimensions()));
@@ -133,11 +138,11 @@ fn print_vectors(
     };
     let done = if args.texts.is_empty() && bytes.is_none() {
         // Who writes a text to a pipe gets its vector without writing more.
-        embed::embed_as_they_come(encoder, texts, args.batch, &mut sink, &mut Progress::none())
+        embed::embed_as_they_come(encoder, texts, window, &mut sink, &mut Progress::none())
     } else {
         // Two things on one terminal would be in each other's way.
         with_texts_bar(bytes, !terminal, texts, |texts, progress| {
-            embed::embed(encoder, texts, args.batch, &mut sink, progress)
+            embed::embed(encoder, texts, window, &mut sink, progress)
         })
     };
     match done {
@@ -226,11 +231,12 @@ fn write_vectors(
     let mut file = EmbedFile::begin(encoder, settings)?;
     let began = Instant::now();
     let name = safe(&file.journal().display().to_string());
-    let words = last_words(&format!("{{}} texts are kept in {name}; --resume goes on"));
-    let mut sink = Kept { file: &mut file, words: &words };
+    let words = last_words("nothing was written");
+    let mut sink = Kept { file: &mut file, words: None, name };
     let done = with_texts_bar(bytes, true, texts, |texts, progress| {
         embed::embed(encoder, texts, args.batch, &mut sink, progress)
     });
+    let counted = sink.words;
     let (journal, finished) = (file.journal().to_owned(), file.finished());
     let kept = |error: Error| {
         say_kept(&journal, finished);
@@ -239,6 +245,7 @@ fn write_vectors(
     let done = done.map_err(kept)?;
     let seconds = began.elapsed().as_secs_f64();
     let file = finish(file).map_err(kept)?;
+    drop(counted);
     drop(words);
     report(args, encoder, &file, done, texts, seconds)
 }
@@ -246,19 +253,38 @@ fn write_vectors(
 /// A file that says on Ctrl-C how much of it is kept.
 struct Kept<'a> {
     file: &'a mut EmbedFile,
-    words: &'a LastWords,
+    /// Once something is kept.
+    words: Option<LastWords>,
+    /// Of the journal.
+    name: String,
+}
+
+impl Kept<'_> {
+    fn count(&mut self, before: u64) {
+        let finished = self.file.finished();
+        if before == 0 && finished > 0 {
+            let name = &self.name;
+            let text = format!("{{}} texts are kept in {name}; --resume goes on");
+            self.words = Some(last_words(&text));
+        }
+        if let Some(words) = &self.words {
+            words.count(finished);
+        }
+    }
 }
 
 impl RowSink for Kept<'_> {
     fn has(&mut self, rows: &[TextRow]) -> Result<bool, Error> {
+        let before = self.file.finished();
         let has = self.file.has(rows);
-        self.words.count(self.file.finished());
+        self.count(before);
         has
     }
 
     fn take(&mut self, rows: &[TextRow], vectors: &[f32]) -> Result<(), Error> {
+        let before = self.file.finished();
         let taken = self.file.take(rows, vectors);
-        self.words.count(self.file.finished());
+        self.count(before);
         taken
     }
 }
@@ -321,7 +347,7 @@ fn say_kept(journal: &Path, rows: u64) {
     if rows > 0 {
         let file = safe(&journal.display().to_string());
         let note = format!("{} finished rows are kept in {file}; --resume goes on", grouped(rows));
-        crate::render::say!("{}: {note}", styled(YELLOW, "note"));
+        crate::render::say!("{}: {note}", marked(YELLOW, "note"));
     }
 }
 
@@ -332,7 +358,7 @@ fn say_skipped(texts: &Texts) {
     for skipped in &texts.first_skipped {
         crate::render::say!(
             "{}: line {}: {}",
-            styled(YELLOW, "skipped"),
+            marked(YELLOW, "skipped"),
             skipped.line,
             safe(&skipped.why)
         );
@@ -340,8 +366,8 @@ fn say_skipped(texts: &Texts) {
     let listed = texts.first_skipped.len() as u64;
     match texts.skipped {
         0 => {}
-        1 => crate::render::say!("{}: 1 line", styled(YELLOW, "skipped")),
-        n if n == listed => crate::render::say!("{}: {n} lines", styled(YELLOW, "skipped")),
-        n => crate::render::say!("{}: {} lines in all", styled(YELLOW, "skipped"), grouped(n)),
+        1 => crate::render::say!("{}: 1 line", marked(YELLOW, "skipped")),
+        n if n == listed => crate::render::say!("{}: {n} lines", marked(YELLOW, "skipped")),
+        n => crate::render::say!("{}: {} lines in all", marked(YELLOW, "skipped"), grouped(n)),
     }
 }

@@ -10,6 +10,7 @@ use weighbridge::{Advice, Error};
 
 pub(super) fn run(args: &Man) -> Result<ExitCode, Error> {
     let mut program = crate::args::command();
+    program = program.disable_help_subcommand(true);
     program.build();
     if let Some(folder) = &args.output {
         return write_all(&program, folder);
@@ -67,11 +68,14 @@ fn more(command: &Command) -> Roff {
     let mut roff = Roff::new();
     for (title, text) in [("NOTES", notes), ("EXAMPLES", examples)] {
         if !text.is_empty() {
-            roff.control("SH", [title]).control("nf", []);
+            roff.control("SH", [title]);
             for line in text.trim_end().lines() {
-                roff.text([roman(line)]);
+                // Prose is filled, a line of text to type is not.
+                match line.is_empty() {
+                    true => roff.control("PP", []),
+                    false => roff.text([roman(line)]).control("br", []),
+                };
             }
-            roff.control("fi", []);
         }
     }
     roff

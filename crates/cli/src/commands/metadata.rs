@@ -1,7 +1,7 @@
 //! `weighbridge metadata`: what a file says of itself, and saying it otherwise.
 
 use super::Files;
-use super::output::carry_out;
+use super::output::{carry_out, planned};
 use crate::args::Metadata;
 use crate::render::{Table, safe};
 use std::path::Path;
@@ -37,7 +37,9 @@ pub(super) fn run(args: &Metadata, options: &Options, files: Files) -> Result<Ex
         let what = format!("the extension is that of {other}, but the input is {id}");
         return Err(Error::refused(what, "`convert --set` changes the format too"));
     }
-    let plan = format.plan(&edit.apply(container)?, options)?.accept_losses(args.allow_loss);
+    let container = edit.apply(container)?;
+    let plan =
+        planned(&args.file, || format.plan(&container, options))?.accept_losses(args.allow_loss);
     let output = Output::new(args.output.as_deref().unwrap_or(&args.file));
     let output = output.overwrite(args.force || args.output.is_none());
     let outcome = carry_out(&plan, &output, args.dry_run)?;

@@ -25,7 +25,7 @@ mod tokenize;
 mod verify;
 
 use crate::args::{Damage, Growth, Invocation, Verb};
-use crate::render::{DIM, YELLOW, grouped, message_width, safe, safe_json, styled, width, wrapped};
+use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json, width, wrapped};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
@@ -94,8 +94,11 @@ impl Files {
         say_detail(|| {
             let how = if self.access == Access::Mapped { "mapped" } else { "read in pieces" };
             let size = crate::render::size(container.size);
-            let tensors = grouped(container.tensors.len() as u64);
-            format!("{}: {}, {tensors} tensors, {size}, {how}", path.display(), container.format)
+            let tensors = match container.tensors.len() {
+                1 => "1 tensor".to_owned(),
+                n => format!("{} tensors", grouped(n as u64)),
+            };
+            format!("{}: {}, {tensors}, {size}, {how}", path.display(), container.format)
         });
         Ok(container.accept_damage(self.accept_damage).accept_growth(self.may_grow))
     }
@@ -134,7 +137,7 @@ impl Files {
 /// Says something on standard error that is no failure.
 fn say_note(note: &str) {
     if !crate::talk::is_quiet() {
-        let line = format!("{}: {}", styled(YELLOW, "note"), safe(note));
+        let line = format!("{}: {}", marked(YELLOW, "note"), safe(note));
         crate::render::say!("{}", wrapped(&line, message_width()));
     }
 }
@@ -142,7 +145,7 @@ fn say_note(note: &str) {
 /// Says what is done, to who wants to know it.
 pub(crate) fn say_detail(detail: impl FnOnce() -> String) {
     if crate::talk::is_verbose() {
-        crate::render::say!("{}", styled(DIM, safe(&detail())));
+        crate::render::say!("{}", marked(DIM, safe(&detail())));
     }
 }
 

@@ -1,15 +1,28 @@
 //! What verbs that write a file have in common: the plan is written or not, and reported.
 
 use crate::hints;
-use crate::progress::{last_words, with_bar};
+use crate::progress::{last_words, with_bar, with_spinner};
 use crate::render::{self, BOLD, DIM, GREEN, SHOWN, YELLOW, safe, styled};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::plan::Report;
 use weighbridge::{Conversion, Error, Formats, Output, Plan};
 
+/// Makes a plan, which may mean to look at every value of a file.
+pub(super) fn planned(
+    input: &Path,
+    plan: impl FnOnce() -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
+    let _words = last_words("nothing was written");
+    with_spinner(input, plan)
+}
+
 /// Writes a plan unless it is a dry run, and says what that did.
 pub(super) fn carry_out(plan: &Plan, output: &Output, dry_run: bool) -> Result<Outcome, Error> {
+    if output.path == Path::new("-") {
+        let advice = "name a file, and then read that; a file of this name is ./-";
+        return Err(Error::refused("only `embed` writes to standard output", advice));
+    }
     if !dry_run {
         let label = safe(&output.path.display().to_string());
         let _words = last_words("nothing was written");

@@ -1,6 +1,6 @@
 //! Questions from the command line or from standard input, answered in the order they come.
 
-use crate::render::{DIM, safe, styled};
+use crate::render::{DIM, marked, safe};
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -75,7 +75,7 @@ pub(super) fn ask(
 /// Says, once, which rows can be no answer.
 pub(super) fn tell_not_finite(embeddings: &Embeddings) {
     if let Some(note) = embeddings.not_finite_note().filter(|_| !crate::talk::is_quiet()) {
-        crate::render::say!("{}", styled(DIM, safe(&note.to_string())));
+        crate::render::say!("{}", marked(DIM, safe(&note.to_string())));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Files;
 use super::convert::{dtype, read_words};
-use super::output::carry_out;
+use super::output::{carry_out, planned};
 use super::text_input::read_all;
 use crate::args::Select;
 use crate::render::{GREEN, YELLOW, safe, styled};
@@ -40,7 +40,8 @@ pub(super) fn run(args: &Select, options: &Options, files: Files) -> Result<Exit
     let mut edit = Edit::new();
     edit.dtype = dtype(args.dtype.as_deref());
     let container = edit.apply(container)?;
-    let plan = format.plan(&container, options)?.accept_losses(args.allow_loss);
+    let plan =
+        planned(&args.file, || format.plan(&container, options))?.accept_losses(args.allow_loss);
     let output = Output::new(output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;
     let kept = container.word_matrix().map_or(0, |found| found.word_rows());

@@ -1,7 +1,7 @@
 //! Errors and findings.
 
 use super::{
-    BOLD, DIM, GREEN, RED, SHOWN, YELLOW, message_width, more, safe, say, styled, wrapped,
+    BOLD, DIM, GREEN, RED, SHOWN, YELLOW, marked, message_width, more, safe, say, styled, wrapped,
 };
 use crate::hints;
 use std::ffi::OsString;
@@ -39,12 +39,12 @@ pub(crate) fn error(error: &Error) {
     let say = |line: String| say!("{}", wrapped(&line, message_width()));
     let line = |key: &str, text: &str| {
         if !text.is_empty() {
-            say(format!("  {} {}", styled(DIM, format!("{key:<9}")), safe(text)));
+            say(format!("  {} {}", marked(DIM, format!("{key:<9}")), safe(text)));
         }
     };
     match error {
         Error::Malformed { file, finding: f } => {
-            say(format!("{}: {}", styled(RED, format!("error[{}]", f.rule)), safe(&f.message)));
+            say(format!("{}: {}", marked(RED, format!("error[{}]", f.rule)), safe(&f.message)));
             let place = match f.has_place() {
                 true => format!("{file}, bytes {:#x}..{:#x}", f.start, f.end),
                 false => file.clone(),
@@ -54,7 +54,7 @@ pub(crate) fn error(error: &Error) {
             line("found", &f.found);
         }
         Error::Loss(losses) => {
-            say(format!("{}: something would be lost", styled(RED, "error")));
+            say(format!("{}: something would be lost", marked(RED, "error")));
             for loss in losses.iter().take(SHOWN) {
                 line("lost", &loss.to_string());
             }
@@ -62,7 +62,7 @@ pub(crate) fn error(error: &Error) {
                 line("lost", &format!("and {} more; --json lists them", losses.len() - SHOWN));
             }
         }
-        other => say(format!("{}: {}", styled(RED, "error"), safe(&other.message()))),
+        other => say(format!("{}: {}", marked(RED, "error"), safe(&other.message()))),
     }
     line("hint", &hints::hint(&error.advice()));
 }

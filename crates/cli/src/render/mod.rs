@@ -31,6 +31,7 @@ macro_rules! say {
     }};
 }
 pub(crate) use say;
+
 /// Rows of a long table that are shown unless all are asked for.
 pub(crate) const SHOWN: usize = 10;
 
@@ -44,6 +45,11 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     } else {
         text.to_string()
     }
+}
+
+/// Text in a style for [`say`], which takes it off where standard error does not want it.
+pub(crate) fn marked(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
 }
 
 /// Text from a file, with everything that could move the cursor or hide text made visible.

@@ -95,16 +95,20 @@ impl Formats {
             }
         }
         let extension = extension(name);
-        let mut fitting = self.iter().filter(|f| f.info.extensions.contains(&extension.as_str()));
-        match (fitting.next(), fitting.next()) {
-            (Some(format), None) => Ok(format),
-            (None, _) if !extension.is_empty() => {
+        let fitting = self.iter().filter(|f| f.info.extensions.contains(&extension.as_str()));
+        match fitting.collect::<Vec<_>>()[..] {
+            [format] => Ok(format),
+            [] if !extension.is_empty() => {
                 let known = self.iter().filter(|f| f.writes()).flat_map(|f| f.info.extensions);
                 let meant =
                     Advice::meant(&format!(".{extension}"), known.map(|known| format!(".{known}")));
                 Err(self.untold(name, meant.and(self.writable(OPTION))))
             }
-            _ => Err(self.untold(name, self.writable(OPTION))),
+            [] => Err(self.untold(name, self.writable(OPTION))),
+            ref several => {
+                let ids = several.iter().map(|f| f.info.id);
+                Err(self.untold(name, Advice::one_of(OPTION, ids)))
+            }
         }
     }
 

@@ -169,7 +169,10 @@ impl Journal {
         let paths = Paths::beside(output);
         // Whatever it is: only a file of ours is taken for a journal below.
         let exists = paths.facts.symlink_metadata().is_ok();
-        if exists && existing == OnExisting::Refuse {
+        // One that holds nothing yet is simply begun again.
+        let windows = paths.windows.symlink_metadata();
+        let holds_some = !windows.is_ok_and(|file| file.is_file() && file.len() == 0);
+        if exists && holds_some && existing == OnExisting::Refuse {
             let what = "is of a run that was not finished";
             let advice = Advice::set("resume", "goes on with it").and(start_over());
             return Err(Error::refused_file(&paths.rows, what, advice));

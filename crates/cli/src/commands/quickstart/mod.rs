@@ -23,6 +23,7 @@ pub(super) fn is_running() -> bool {
 pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
     RUNNING.store(true, Ordering::Relaxed);
     let folder = args.folder();
+    files::check_folder(folder)?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let made = files::write(folder)?;
     let at = |name: &str| folder.join(name).display().to_string();

@@ -90,6 +90,10 @@ fn has_minilm() -> Result<bool, Error> {
 fn timed(arguments: &[&str]) -> Result<(), Error> {
     let start = Instant::now();
     step(arguments)?;
-    let time = start.elapsed().as_secs_f64() * 1e3;
-    print(&format!("{}\n", styled(DIM, format!("took {time:.0} ms")))).map(|_| ())
+    let seconds = start.elapsed().as_secs_f64();
+    let time = match seconds < 1.0 {
+        true => format!("{:.0} ms", seconds * 1e3),
+        false => format!("{seconds:.1} s"),
+    };
+    print(&format!("{}\n", styled(DIM, format!("took {time}")))).map(|_| ())
 }
