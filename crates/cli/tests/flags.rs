@@ -61,6 +61,8 @@ fn old_spellings_still_work() {
     let read = |name: &str| std::fs::read(at.join(name)).unwrap();
     assert!(read("old.fifu") == read("new.fifu"));
     fine(at, &["formats", "--colour", "never"]);
+    fine(at, &["convert", "tiny.weights", "--out", "old.oinf", "--report-only"]);
+    fine(at, &["select", "words.fifu", "wanted.txt", "--ignore-unknown", "--out", "old.vec"]);
     // They are not shown to who looks for the new ones.
     for verb in ["quantize", "metadata"] {
         let help = out(&fine(at, &[verb, "--help"]));
@@ -280,4 +282,33 @@ fn the_version_says_which_program_it_is() {
     for part in ["\ntarget: ", std::env::consts::ARCH, "\ninstructions: "] {
         assert!(long.contains(part), "{part}: {long}");
     }
+}
+
+#[test]
+fn names_that_say_too_little_are_answered() {
+    let folder = samples();
+    let at = folder.path();
+    let refused = |arguments: &[&str]| {
+        let output = run(at, arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+        err(&output)
+    };
+    let said = refused(&["convert", "words.fifu", "o.bin"]);
+    assert!(said.contains("--to takes one of: fasttext word2vec\n"), "{said}");
+    let said = refused(&["convert", "tiny.weights", "-o", "-", "--to", "safetensors"]);
+    assert!(said.contains("standard output") && !at.join("-").exists(), "{said}");
+}
+
+/// A folder may be the user's own, with files of the same names.
+#[test]
+fn quickstart_replaces_only_its_own_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("texts.txt");
+    std::fs::write(&notes, "mine").unwrap();
+    let refused = run(folder.path(), &["quickstart", "--offline", "."]);
+    assert_eq!(refused.status.code(), Some(2), "{}", err(&refused));
+    assert_eq!(files(folder.path()), ["texts.txt"]);
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
+    // Its own are made anew.
+    fine(samples().path(), &["quickstart", "--offline", "."]);
 }

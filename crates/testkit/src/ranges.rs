@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weighbridge_format::Source;
 use weighbridge_format::source::ReadRange;
 
-/// Bytes that are read range by range: so many at a time, until a read fails.
+/// Bytes that are read range by range: so many at a time, until a read fails or meets another file.
 #[derive(Debug)]
 pub struct Ranges {
     bytes: Vec<u8>,
     most: usize,
     fails_at: u64,
+    changes_at: u64,
+    changed: Vec<u8>,
     read: Arc<Reads>,
 }
 
@@ -37,7 +39,14 @@ impl Reads {
 impl Ranges {
     /// As many bytes as are asked for.
     pub fn new(bytes: Vec<u8>) -> Ranges {
-        Ranges { bytes, most: usize::MAX, fails_at: u64::MAX, read: Arc::default() }
+        Ranges {
+            bytes,
+            most: usize::MAX,
+            fails_at: u64::MAX,
+            changes_at: u64::MAX,
+            changed: Vec::new(),
+            read: Arc::default(),
+        }
     }
 
     /// So many bytes at most, each time.
@@ -50,6 +59,13 @@ impl Ranges {
     #[must_use]
     pub fn failing_at(self, read: u64) -> Ranges {
         Ranges { fails_at: read, ..self }
+    }
+
+    /// From the read with this number on there are other bytes, as many as before.
+    #[must_use]
+    pub fn changing_at(self, read: u64, changed: Vec<u8>) -> Ranges {
+        assert_eq!(changed.len(), self.bytes.len());
+        Ranges { changes_at: read, changed, ..self }
     }
 
     /// Counts reads together with other sources.
@@ -70,12 +86,14 @@ impl ReadRange for Ranges {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        if self.read.calls.fetch_add(1, Ordering::Relaxed) == self.fails_at {
+        let read = self.read.calls.fetch_add(1, Ordering::Relaxed);
+        if read == self.fails_at {
             return Err(io::Error::other("this read was told to fail"));
         }
-        let start = usize::try_from(offset).unwrap().min(self.bytes.len());
-        let n = out.len().min(self.most).min(self.bytes.len() - start);
-        out[..n].copy_from_slice(&self.bytes[start..start + n]);
+        let bytes = if read < self.changes_at { &self.bytes } else { &self.changed };
+        let start = usize::try_from(offset).unwrap().min(bytes.len());
+        let n = out.len().min(self.most).min(bytes.len() - start);
+        out[..n].copy_from_slice(&bytes[start..start + n]);
         self.read.bytes.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }

@@ -4,14 +4,14 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weighbridge::quantize::{Method, QuantizeSettings};
 use weighbridge::{
     Container, Detail, DiffSettings, Embeddings, Encoder, Error, Formats, Input, Options, Progress,
     diff, quantize, stats, summary, verify,
 };
-use weighbridge_testkit::{Fixture, fixtures};
+use weighbridge_testkit::{Fixture, Ranges, Reads, fixtures};
 
 /// A fixture as files; the path is that of the file or of the folder.
 fn put(fixture: &Fixture, folder: &Path) -> PathBuf {
@@ -93,8 +93,11 @@ fn use_all(container: &Container) {
     }
 }
 
+/// How many [`other_bytes`] there are.
+const CHANGES: usize = 6;
+
 /// What files may be overwritten with: nothing, all bits, another order, numbers that are too large.
-fn other_bytes(bytes: &[u8]) -> Vec<Vec<u8>> {
+fn other_bytes(bytes: &[u8]) -> [Vec<u8>; CHANGES] {
     let flipped = |mask: u8, step: usize| {
         let mut other = bytes.to_vec();
         other.iter_mut().step_by(step).for_each(|b| *b ^= mask);
@@ -104,14 +107,7 @@ fn other_bytes(bytes: &[u8]) -> Vec<Vec<u8>> {
     turned.rotate_left(bytes.len() / 3);
     let mut half = bytes.to_vec();
     half[bytes.len() / 2..].fill(0xFF);
-    vec![
-        vec![0; bytes.len()],
-        vec![0xFF; bytes.len()],
-        turned,
-        half,
-        flipped(0x10, 1),
-        flipped(1, 7),
-    ]
+    [vec![0; bytes.len()], vec![0xFF; bytes.len()], turned, half, flipped(0x10, 1), flipped(1, 7)]
 }
 
 /// Before anything was asked for, so that every table is made of what is there later.
@@ -148,48 +144,42 @@ fn files_that_are_rewritten_after_they_were_opened() {
     assert!(visited > 50, "{visited}");
 }
 
-/// Says that it is the end when it is dropped.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// While it is opened, checked and used. Which bytes are met depends on luck, so that this is a search
-/// for panics to be run by hand rather than a test: `cargo test --test changing -- --ignored`.
+/// At every read while it is opened and checked, and at some while it is used: a source hands out other
+/// bytes from then on and says nothing of it, as a mapping does.
 #[test]
-#[ignore = "depends on luck"]
-fn files_that_are_rewritten_all_the_time() {
+fn files_that_are_rewritten_between_any_two_reads() {
+    const WHILE_USED: u64 = 3;
+    let mut opened = 0;
     for fixture in fixtures() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = put(&fixture, folder.path());
-        let mut files = Vec::new();
-        files_of(&path, &mut files);
-        let file = files.into_iter().max_by_key(|f| f.metadata().unwrap().len()).unwrap();
-        let bytes = std::fs::read(&file).unwrap();
-        let others = other_bytes(&bytes);
-        let ended = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for other in others.iter().cycle() {
-                    rewrite(&file, other);
-                    rewrite(&file, &bytes);
-                    if ended.load(Ordering::Relaxed) {
-                        return;
-                    }
-                }
-            });
-            // Also where something panics.
-            let _end = Ended(&ended);
-            for _ in 0..20 {
-                let Ok(input) = Input::open(&path) else { continue };
-                let _ = verify(Formats::builtin(), &input, &Options::default(), false);
-                if let Ok(container) = open(&path) {
-                    use_all(&container);
-                }
+        let reads = || Arc::new(Reads::default());
+        let (to_open, to_check, to_use) = (reads(), reads(), reads());
+        let unchanged =
+            |reads: &Arc<Reads>| fixture.input_from(|bytes| Ranges::new(bytes).counted(reads));
+        let open = |input: &Input| Formats::builtin().open(input, &Options::default());
+        let check =
+            |input: &Input| drop(verify(Formats::builtin(), input, &Options::default(), false));
+        open(&unchanged(&to_open)).unwrap();
+        check(&unchanged(&to_check));
+        use_all(&open(&unchanged(&to_use)).unwrap());
+        let (to_open, to_use) = (to_open.calls(), to_use.calls());
+        for change in 0..CHANGES {
+            let changing = |read| {
+                let reads = reads();
+                fixture.input_from(|bytes| {
+                    let other = other_bytes(&bytes)[change].clone();
+                    Ranges::new(bytes).changing_at(read, other).counted(&reads)
+                })
+            };
+            (0..to_check.calls()).for_each(|read| check(&changing(read)));
+            for read in 0..to_open {
+                opened += usize::from(open(&changing(read)).is_ok());
             }
-        });
+            for read in (to_open..to_use)
+                .step_by(usize::try_from((to_use - to_open) / WHILE_USED + 1).unwrap())
+            {
+                use_all(&open(&changing(read)).unwrap());
+            }
+        }
     }
+    assert!(opened > 50, "{opened}");
 }

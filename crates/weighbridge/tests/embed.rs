@@ -302,6 +302,18 @@ fn texts_come_from_anywhere_and_rows_go_anywhere() {
     assert!(!output.exists());
 }
 
+/// A run that was stopped before anything was kept is no obstacle.
+#[test]
+fn a_journal_that_holds_nothing_is_begun_anew() {
+    let (folder, model) = model();
+    let encoder = Encoder::open(&model).unwrap();
+    let output = folder.path().join("out.npy");
+    drop(EmbedFile::begin(&encoder, request(&output)).unwrap());
+    assert!(folder.path().join("out.npy.partial.json").exists());
+    embed(&encoder, &request(&output), &numbered(20)).unwrap();
+    assert!(output.exists());
+}
+
 #[test]
 fn other_settings_models_and_inputs_are_refused() {
     let (folder, model) = model();

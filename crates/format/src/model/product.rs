@@ -78,7 +78,7 @@ impl Product {
             let sizes = [self.dim, self.parts, self.centroids].map(to_len);
             let projection = self.projection.as_ref().map(View::load).transpose()?;
             let projection = projection.as_deref().map(floats);
-            let values = floats(&self.values.load()?);
+            let values = floats(&self.values.in_place()?);
             let book = Codebook::new(sizes[0], sizes[1], sizes[2], values, projection);
             // Another thread may have been faster; both made the same.
             let _ = self.book.set(book);
@@ -127,7 +127,8 @@ impl Product {
         let dim = to_len(self.dim);
         let (first, skipped) = (start / self.dim, to_len(start % self.dim));
         let rows = (skipped + out.len()).div_ceil(dim);
-        let codes = tensor.row_bytes(first, rows as u64, raw)?;
+        // Codes of a mapped file may change after they were looked at, and each must have a centroid.
+        let codes = &tensor.row_bytes(first, rows as u64, raw)?.to_vec();
         if let Some(i) = self.first_beyond(codes) {
             return Err(self.beyond(tensor, first * self.parts + i as u64, codes[i]));
         }

@@ -79,7 +79,7 @@ impl Tensor {
             return Ok(picked);
         }
         let norms = |norms: &View| {
-            let norms = norms.load()?;
+            let norms = norms.in_place()?;
             let norm = |row: &u64| norms.get(to_len(*row) * 4..to_len(*row) * 4 + 4);
             let picked = rows.iter().flat_map(|r| norm(r).unwrap_or(&[0; 4]));
             Ok(Some(View::owned(picked.copied().collect())))

@@ -251,4 +251,25 @@ mod tests {
             assert!(matches!(error, Error::Changed { .. }), "{error:?}");
         }
     }
+
+    #[cfg(feature = "mmap")]
+    #[test]
+    fn what_is_parsed_of_a_mapped_file_is_a_copy() {
+        use crate::wire::{Cursor, Rule, Severity};
+        let (_folder, path) = file(b"hello");
+        let source = open(&path, Access::Mapped).unwrap();
+        let view = source.view(0..5).unwrap();
+        let rule = Rule { id: "T-01", severity: Severity::Error, title: "cut short" };
+        let mut cursor = Cursor::new(&source, 0..5, rule);
+        let copies = [source.bytes(0..5).unwrap(), view.load().unwrap()];
+        let (head, taken) = (source.head().unwrap(), cursor.take(5, "x").unwrap());
+        let in_place = view.in_place().unwrap();
+        std::io::Write::write_all(&mut File::options().write(true).open(&path).unwrap(), b"HELLO")
+            .unwrap();
+        assert!([head, taken, &copies[0], &copies[1]].iter().all(|bytes| bytes == b"hello"));
+        // Other systems may show a change later.
+        if cfg!(target_os = "linux") {
+            assert_eq!((&*in_place, &*in_place.settled()), (&b"HELLO"[..], &b"HELLO"[..]));
+        }
+    }
 }

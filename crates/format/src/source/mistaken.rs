@@ -69,8 +69,7 @@ const PAGE_ADVICE: &str = "a server answered with a web page (a login or an erro
 
 /// Says what a file of no known format is, and what to do about it, by its first bytes.
 pub fn recognise(bytes: &[u8]) -> Option<(&'static str, Advice)> {
-    // Copied first: bytes of a mapped file may change after they were looked at.
-    let head = &bytes[..bytes.len().min(1024)].to_vec();
+    let head = &bytes[..bytes.len().min(1024)];
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).to_ascii_lowercase();
     let told = |(at, magic, ..): &&Signature| {

@@ -54,7 +54,7 @@ pub struct Source(Arc<Inner>);
 #[derive(Debug)]
 enum Inner {
     #[cfg(feature = "mmap")]
-    Mapped(memmap2::Mmap, file::Stamp),
+    Mapped(map::Mapped),
     Owned(Vec<u8>),
     Ranges(Ranges),
 }
@@ -151,10 +151,10 @@ impl Source {
     }
 
     /// Whether another process can change the bytes.
-    fn is_mapped(&self) -> bool {
+    pub(crate) fn is_mapped(&self) -> bool {
         match &*self.0 {
             #[cfg(feature = "mmap")]
-            Inner::Mapped(..) => true,
+            Inner::Mapped(_) => true,
             _ => false,
         }
     }
@@ -177,11 +177,12 @@ impl Source {
         self.len() == 0
     }
 
-    /// All bytes, where they are mapped or in memory.
+    /// All bytes, where they are mapped or in memory. Those of a mapped file may change at any time:
+    /// they are for values, and what is parsed is a copy.
     pub fn resident(&self) -> Option<&[u8]> {
         match &*self.0 {
             #[cfg(feature = "mmap")]
-            Inner::Mapped(map, _) => Some(map),
+            Inner::Mapped(mapped) => Some(mapped.bytes()),
             Inner::Owned(bytes) => Some(bytes),
             Inner::Ranges(_) => None,
         }
@@ -192,19 +193,17 @@ impl Source {
     /// # Errors
     /// If they can't be read.
     pub fn head(&self) -> Result<&[u8], Error> {
-        let ranges = match &*self.0 {
-            Inner::Ranges(ranges) => ranges,
-            _ => {
-                let all = self.resident().unwrap_or_default();
-                return Ok(&all[..all.len().min(to_len(HEAD))]);
-            }
+        let known = match &*self.0 {
+            #[cfg(feature = "mmap")]
+            Inner::Mapped(mapped) => &mapped.head,
+            Inner::Owned(bytes) => return Ok(&bytes[..bytes.len().min(to_len(HEAD))]),
+            Inner::Ranges(ranges) => &ranges.head,
         };
-        if let Some(head) = ranges.head.get() {
+        if let Some(head) = known.get() {
             return Ok(head);
         }
-        let mut head = vec![0; to_len(HEAD.min(ranges.len))];
-        ranges.fill(0, &mut head)?;
-        Ok(ranges.head.get_or_init(|| head))
+        let head = self.to_vec(0..HEAD.min(self.len()))?;
+        Ok(known.get_or_init(|| head))
     }
 
     /// Some of the bytes: borrowed where they are mapped or in memory, else read into `buffer`.
@@ -248,13 +247,24 @@ impl Source {
         }
     }
 
-    /// Some of the bytes to keep: a part of the mapping or of the memory, else a copy.
+    /// Some of the bytes to keep, which nobody changes: a part of the memory, else a copy.
     ///
     /// # Errors
     /// If they can't be read, or the range leaves the file.
     pub fn bytes(&self, range: Span) -> Result<Bytes, Error> {
         match self.view(range.clone()) {
             Some(view) => view.load(),
+            None => Ok(Bytes::owned(self.to_vec(range)?)),
+        }
+    }
+
+    /// Some of the bytes as they lie in the mapping, see [`View::in_place`].
+    ///
+    /// # Errors
+    /// If they can't be read, or the range leaves the file.
+    pub(crate) fn in_place(&self, range: Span) -> Result<Bytes, Error> {
+        match self.view(range.clone()) {
+            Some(view) => view.in_place(),
             None => Ok(Bytes::owned(self.to_vec(range)?)),
         }
     }
@@ -267,17 +277,22 @@ impl Source {
     pub fn check_unchanged(&self) -> Result<(), Error> {
         match &*self.0 {
             #[cfg(feature = "mmap")]
-            Inner::Mapped(_, stamp) => stamp.check(),
+            Inner::Mapped(mapped) => mapped.check_unchanged(),
             _ => Ok(()),
         }
     }
 
     /// A copy of some of the bytes.
     pub(crate) fn to_vec(&self, range: Span) -> Result<Vec<u8>, Error> {
-        match self.known(&range) {
-            Some(known) => Ok(known.to_vec()),
-            None => self.read_anew(range, Vec::new()),
-        }
+        self.copy(range, Vec::new())
+    }
+
+    /// A copy of some of the bytes, in place of what the buffer has.
+    pub(crate) fn copy(&self, range: Span, mut buffer: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let Some(known) = self.known(&range) else { return self.read_anew(range, buffer) };
+        buffer.clear();
+        buffer.extend_from_slice(known);
+        Ok(buffer)
     }
 
     /// A view of some of the bytes; `None` when the range leaves the file.

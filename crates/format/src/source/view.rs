@@ -89,17 +89,27 @@ impl View {
         self.source.read(self.within(range).unwrap_or(u64::MAX..u64::MAX), buffer)
     }
 
-    /// All bytes, where they are mapped or in memory.
+    /// All bytes, where they are mapped or in memory, see [`Source::resident`].
     #[inline]
     pub fn resident(&self) -> Option<&[u8]> {
         self.source.resident()?.get(to_len(self.span.start)..to_len(self.span.end))
     }
 
-    /// All bytes to keep: a part of the mapping or of the memory, else a copy.
+    /// All bytes to keep, which nobody changes: a part of the memory, else a copy.
     ///
     /// # Errors
     /// If they can't be read.
     pub fn load(&self) -> Result<Bytes, Error> {
+        Ok(self.in_place()?.settled())
+    }
+
+    /// All bytes as they lie in the mapping or in memory, else a copy. They are for values, which may
+    /// be any bytes, and for what is copied when it is used: those of a mapped file may change between
+    /// two looks.
+    ///
+    /// # Errors
+    /// If they can't be read.
+    pub fn in_place(&self) -> Result<Bytes, Error> {
         if self.resident().is_some() {
             return Ok(Bytes { view: self.clone(), at: self.span.start });
         }
@@ -176,7 +186,7 @@ impl View {
     }
 }
 
-/// Bytes that are there: mapped, or in memory. Cloning is cheap.
+/// Bytes that are there: in memory, or mapped where they were asked for in place. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Bytes {
     /// Of a resident source.

@@ -56,7 +56,7 @@ impl ModelFiles for Attached<'_> {
 
     fn bytes(&self, name: &str) -> Result<Bytes, Stop> {
         match self.0.iter().find(|a| a.name == name) {
-            Some(file) => Ok(file.data.load()?.settled()),
+            Some(file) => Ok(file.data.load()?),
             None => Err(UNREADABLE.at(0..0).field(name).found("no such file").into()),
         }
     }

@@ -8,7 +8,8 @@ use crate::source::Source;
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     source: &'a Source,
-    /// The bytes around the position: all of them where they are mapped or in memory.
+    /// The bytes around the position: all of them where they are in memory. Those of a mapped file
+    /// are copied, because they may change between two looks.
     window: Window<'a>,
     /// Where the window starts in the file.
     base: u64,
@@ -36,8 +37,11 @@ impl Window<'_> {
     }
 }
 
-/// Bytes that are read at a time where they are not mapped or in memory.
+/// Bytes that are read at a time where they are not in memory.
 const WINDOW: u64 = 1 << 14;
+
+/// The same of a mapped file, where a few cost little: often what is behind them is skipped.
+const MAPPED_WINDOW: u64 = 1 << 8;
 
 /// No word is longer: what goes on beyond is no text that ends.
 const LONGEST_TEXT: u64 = 1 << 20;
@@ -51,7 +55,7 @@ impl<'a> Cursor<'a> {
     pub fn new(source: &'a Source, span: Span, rule: Rule) -> Self {
         let end = span.end.min(source.len());
         let base = span.start.min(end);
-        let window = match source.resident() {
+        let window = match source.resident().filter(|_| !source.is_mapped()) {
             Some(all) => Window::Borrowed(all.get(to_len(base)..to_len(end)).unwrap_or_default()),
             None => Window::Read(Vec::new()),
         };
@@ -114,7 +118,7 @@ impl<'a> Cursor<'a> {
             Some(n) => self.at += n,
             None => {
                 self.base = self.position() + n;
-                (self.at, self.window) = (0, Window::Read(Vec::new()));
+                (self.at, self.window) = (0, Window::Read(self.take_buffer()));
             }
         }
         Ok(())
@@ -143,7 +147,7 @@ impl<'a> Cursor<'a> {
                 return Err(finding.found(format!("none in {limit} bytes")).hint(self.hint).into());
             }
             // Twice as many each time, so that a long text is not read over and over.
-            self.refill((2 * looked_at as u64).max(WINDOW).min(limit))?;
+            self.refill((2 * looked_at as u64).max(self.window_size()).min(limit))?;
         }
     }
 
@@ -156,7 +160,7 @@ impl<'a> Cursor<'a> {
             Some(n) => n,
             None if n > self.remaining() => return Err(self.short(n, field)),
             None => {
-                self.refill(n.max(WINDOW).min(self.remaining()))?;
+                self.refill(n.max(self.window_size()).min(self.remaining()))?;
                 fits(self).ok_or_else(|| self.short(n, field))?
             }
         };
@@ -169,9 +173,24 @@ impl<'a> Cursor<'a> {
     fn refill(&mut self, n: u64) -> Result<(), Stop> {
         let start = self.position();
         (self.base, self.at) = (start, 0);
-        self.window = Window::Read(Vec::new());
-        self.window = Window::Read(self.source.to_vec(start..start + n)?);
+        let buffer = self.take_buffer();
+        self.window = Window::Read(self.source.copy(start..start + n, buffer)?);
         Ok(())
+    }
+
+    fn window_size(&self) -> u64 {
+        if self.source.is_mapped() { MAPPED_WINDOW } else { WINDOW }
+    }
+
+    /// The window's memory for another one; until then it has none of the bytes.
+    fn take_buffer(&mut self) -> Vec<u8> {
+        match std::mem::replace(&mut self.window, Window::Read(Vec::new())) {
+            Window::Read(mut buffer) => {
+                buffer.clear();
+                buffer
+            }
+            Window::Borrowed(_) => Vec::new(),
+        }
     }
 
     #[cold]
@@ -241,7 +260,6 @@ impl<'a> Cursor<'a> {
     /// Those of [`Cursor::take`]; `rule`, if the bytes are not UTF-8.
     pub fn text(&mut self, n: u64, field: &str, rule: Rule) -> Result<String, Stop> {
         let start = self.position();
-        // Copied first: bytes of a mapped file may change after they were looked at.
         String::from_utf8(self.take(n, field)?.to_vec()).map_err(|e| {
             let good = e.utf8_error().valid_up_to();
             let (bad, byte) = (start + good as u64, e.as_bytes().get(good).copied());

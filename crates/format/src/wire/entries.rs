@@ -19,7 +19,7 @@ pub(crate) fn entries<const WIDTH: usize>(
     const ANY: Rule = Rule { id: "", severity: Severity::Error, title: "" };
     // What is mapped or in memory need not be looked at twice.
     if source.resident().is_some() {
-        return source.bytes(span);
+        return source.in_place(span);
     }
     let mut c = Cursor::new(source, span.clone(), ANY);
     let mut walk = || -> Result<(), Stop> {

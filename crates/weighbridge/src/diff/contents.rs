@@ -262,7 +262,7 @@ fn files(a: &Container, b: &Container, found: &mut Vec<ContentDifference>) -> u6
             let (what, mut first, mut second) =
                 (Subject::Attachment(name.to_owned()), size(x), size(y));
             if let (Some(x), Some(y), true) = (x, y, first == second)
-                && let (Ok(x), Ok(y)) = (x.data.load(), y.data.load())
+                && let (Ok(x), Ok(y)) = (x.data.in_place(), y.data.in_place())
             {
                 [first, second] = [(first, &x, &y), (second, &y, &x)].map(|(size, own, other)| {
                     size.map(|size| format!("{size}, {}", first_other_byte(own, other)))

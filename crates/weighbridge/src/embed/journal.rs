@@ -411,7 +411,7 @@ impl Journal {
 
     /// The records, mapped.
     pub(super) fn records(&self) -> Result<Records, Error> {
-        let lines = mapped(&self.paths.records, 0..self.finished.records)?.load()?;
+        let lines = mapped(&self.paths.records, 0..self.finished.records)?.in_place()?;
         Ok(Records::from_checked_lines(lines))
     }
 

@@ -110,7 +110,7 @@ fn read(piece: &Piece, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
     }
     match piece {
         Piece::Bytes(bytes) => Ok(bytes.clone()),
-        Piece::View(view) => Ok(view.load()?.to_vec()),
+        Piece::View(view) => Ok(view.in_place()?.to_vec()),
         Piece::Stream { from, .. } => {
             let mut bytes = Vec::new();
             from.produce(&mut |block| {

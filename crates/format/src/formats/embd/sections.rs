@@ -126,7 +126,7 @@ pub(super) fn read_vocabulary(
     let first = special == span.start + 12;
     let start = if first { special + SPECIAL } else { span.start + 12 };
     let limit = if first { span.end } else { special };
-    let entries = source.bytes(start..limit)?;
+    let entries = source.in_place(start..limit)?;
     let (mut vocabulary, used) =
         Vocabulary::with_u16_lengths(&entries, crate::wire::to_len(count.into()))
             .map_err(|bad| bad_token(bad, start, VOCAB))?;

@@ -118,7 +118,7 @@ fn front<'a>(c: &mut Cursor<'a>, source: &'a Source) -> Result<Layout, Stop> {
         }
         let finding = MAGIC_MISSING.at(0..4).field("magic").expected(MAGIC.escape_ascii());
         return Err(finding
-            .found(magic.to_vec().escape_ascii())
+            .found(magic.escape_ascii())
             .hint("this is not a fastText model")
             .into());
     }

@@ -17,7 +17,7 @@ pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, 
     let magic = c.take(4, "magic")?;
     if magic != MAGIC_BYTES {
         let finding = MAGIC.at(0..4).field("magic").expected("FiFu");
-        return Err(finding.found(magic.to_vec().escape_ascii()).into());
+        return Err(finding.found(magic.escape_ascii()).into());
     }
     let version = c.u32("version")?;
     if version != 0 {

@@ -92,7 +92,7 @@ fn check_parts(matrix: &Tensor, findings: &mut Findings) -> Result<(), Error> {
         ("norms", product.norms.as_ref()),
     ];
     for (name, view) in parts.into_iter().filter_map(|(n, v)| Some((n, v?))) {
-        let bytes = view.load()?;
+        let bytes = view.in_place()?;
         let (words, _) = bytes.as_chunks::<4>();
         let bad = words.iter().position(|w| !f32::from_le_bytes(*w).is_finite());
         if let Some(i) = bad {

@@ -13,14 +13,14 @@ use weighbridge_codec::DType;
 
 pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     let size = input.source.len();
-    let text = input.source.bytes(0..size)?;
-    let bytes: &[u8] = &text;
-    let header = Header::parse(bytes).ok_or_else(|| {
-        let start = &bytes[..bytes.len().min(48)];
+    let text = input.source.in_place(0..size)?;
+    let head = input.source.head()?;
+    let header = Header::parse(head).ok_or_else(|| {
+        let start = &head[..head.len().min(48)];
         let finding = HEADER.at(0..start.len() as u64).field("first line");
         finding
             .expected("buckets dim minn maxn hashes seed bow eow")
-            .found(start.to_vec().escape_ascii())
+            .found(start.escape_ascii())
             .hint(Advice::from("this is not a floret file").and(Advice::See(Listing::Formats)))
     })?;
     let front = header.length as u64;
@@ -28,7 +28,7 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     if let Some(why) = fault.or_else(|| header.subwords.fault()) {
         return Err(PARAMETERS.at(0..front).field("first line").found(why).into());
     }
-    let lines = Lines::new(bytes, header.length, 2);
+    let lines = Lines::new(&text, header.length, 2);
     let buckets = header.subwords.rows();
     let dim = usize::try_from(header.dim).unwrap_or(usize::MAX);
     let miscounted = |found: u64| {
@@ -49,7 +49,7 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     let mut regions = Regions::default();
     regions.add(0..front, What::Structure("header"));
     regions.add(front..size, What::Tensor(0));
-    let mut notes = text_notes(bytes, &lines);
+    let mut notes = text_notes(head, &lines);
     notes.extend(rounding_note(parsed.odd.rounded, buckets.saturating_mul(header.dim)));
     let (shape, view) = (vec![buckets, header.dim], View::owned(parsed.matrix));
     Ok(Container {

@@ -24,11 +24,11 @@ pub(super) fn check(
     input: &Input,
     findings: &mut Findings,
 ) -> Result<(), Error> {
-    let text = input.source.bytes(0..input.source.len())?;
-    let bytes: &[u8] = &text;
-    let lines = Lines::new(bytes, Header::parse(bytes).map_or(0, |h| h.length), 2);
+    let text = input.source.in_place(0..input.source.len())?;
+    let head = input.source.head()?;
+    let lines = Lines::new(&text, Header::parse(head).map_or(0, |h| h.length), 2);
     check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row))?;
-    findings.extend(marked(bytes, MARKED));
+    findings.extend(marked(head, MARKED));
     findings.extend(unfinished(&lines, UNFINISHED));
     Ok(())
 }

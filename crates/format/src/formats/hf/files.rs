@@ -42,7 +42,7 @@ impl ModelFiles for Files<'_> {
     }
 
     fn bytes(&self, name: &str) -> Result<Bytes, Stop> {
-        Ok(self.view(name)?.load()?.settled())
+        Ok(self.view(name)?.load()?)
     }
 
     fn not_json(&self, name: &str, bytes: u64, why: String, advice: Advice) -> Stop {

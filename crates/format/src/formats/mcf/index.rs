@@ -127,7 +127,6 @@ fn read_entry(c: &mut Cursor, tables: &Tables, findings: &mut Findings) -> Resul
             finding.expected(format!("1 or more bytes within 0..{room}")).found(found),
         ));
     };
-    // Copied first: bytes of a mapped file may change after they were looked at.
     let name = String::from_utf8(raw.to_vec()).map_err(|e| {
         let good = e.utf8_error().valid_up_to();
         let bad = tables.strings.span().start + name_start + good as u64;

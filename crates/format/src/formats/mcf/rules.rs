@@ -188,7 +188,7 @@ fn check_places(
         let there = source.view(at..end).filter(|_| end <= size);
         let same = match (piece, &there) {
             (Piece::Bytes(bytes), Some(there)) if at == 0 => same_header(&there.load()?, bytes),
-            (Piece::Bytes(bytes), Some(there)) => there.load()?[..] == bytes[..],
+            (Piece::Bytes(bytes), Some(there)) => there.in_place()?[..] == bytes[..],
             (Piece::View(view), Some(there)) => there.same_bytes(view)?,
             (Piece::Zeros(_), Some(there)) => there.find(scan::first_non_zero)?.is_none(),
             // Payloads are where the index says; that is compared above.

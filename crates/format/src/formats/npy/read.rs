@@ -60,7 +60,7 @@ pub(super) fn read(input: &Input) -> Result<Container, Stop> {
     regions.add(data..size, What::Tensor(0));
     regions.finish(size, 1);
     // Elements that stand column by column are all over the array: they are read at once.
-    let view = if header.column_major { view.load()?.into() } else { view };
+    let view = if header.column_major { view.in_place()?.into() } else { view };
     let arrangement =
         Arrangement { big_endian: header.big_endian, column_major: header.column_major };
     let data = Data::Stored(view, arrangement);

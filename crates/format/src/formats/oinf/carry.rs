@@ -66,7 +66,7 @@ pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, 
     for a in &container.attachments {
         entries.push((
             format!("{ATTACHMENT}{}", escape(&a.name)),
-            bytes_value(a.data.load()?.to_vec()),
+            bytes_value(a.data.in_place()?.to_vec()),
         ));
     }
     if let Some(records) = &container.records {
@@ -93,7 +93,7 @@ pub(super) fn from_entries(container: &mut Container) {
     for (key, value) in entries {
         let bytes = as_bytes(&value);
         if let (RECORDS, Some(view)) = (key.as_str(), bytes)
-            && let Ok(records) = Records::parse(view.clone())
+            && let Ok(records) = Records::parse(view.settled())
         {
             container.records = Some(records);
         } else if let (Some(name), Some(view)) = (key.strip_prefix(ATTACHMENT), bytes)
@@ -105,12 +105,12 @@ pub(super) fn from_entries(container: &mut Container) {
                 described: false,
             });
         } else if let (Some(base), Some(view)) = (key.strip_suffix(UTF8), bytes)
-            && let Ok(text) = std::str::from_utf8(view)
+            && let Ok(text) = String::from_utf8(view.to_vec())
             && is_plain(base)
-            && !is_plain(text)
+            && !is_plain(&text)
             && !names.contains(base)
         {
-            kept.push((read_key(base), Value::Text(text.to_owned())));
+            kept.push((read_key(base), Value::Text(text)));
         } else {
             kept.push((read_key(&key), value));
         }
@@ -140,7 +140,7 @@ fn escaped_key(name: &str) -> Option<String> {
 /// Takes the vocabulary's entries out of the metadata if they are one.
 fn take_vocabulary(container: &mut Container) {
     let get = |key: &str| container.metadata.iter().find(|(k, _)| k == key).map(|(_, v)| v);
-    let Some(bytes) = get(BYTES).and_then(as_bytes) else { return };
+    let Some(bytes) = get(BYTES).and_then(as_bytes).map(Bytes::settled) else { return };
     let Some(Value::Array(ends)) = get(ENDS) else { return };
     if ends.dtype != DType::U64 || ends.shape.len() != 1 {
         return;

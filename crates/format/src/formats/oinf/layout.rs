@@ -138,14 +138,13 @@ pub(super) fn read_string(
     let start = c.position();
     let length = c.u32(field)?;
     let used = 4 + u64::from(length);
-    // Copied first: bytes of a mapped file may change after they were looked at.
-    let raw = c.take(length.into(), field)?.to_vec();
-    let text = std::str::from_utf8(&raw).ok().filter(|t| is_plain(t)).ok_or_else(|| {
+    let raw = c.take(length.into(), field)?;
+    let text = std::str::from_utf8(raw).ok().filter(|t| is_plain(t)).ok_or_else(|| {
         STRING
             .at(start..start + used)
             .field(field)
             .expected("one or more of A-Z a-z 0-9 . _ -")
-            .found(format!("{:?}", String::from_utf8_lossy(&raw)))
+            .found(format!("{:?}", String::from_utf8_lossy(raw)))
     })?;
     let text = text.to_owned();
     let padding = used.next_multiple_of(ALIGNMENT) - used;

@@ -24,7 +24,7 @@ impl<'a> Payloads<'a> {
         if let Some(known) = self.known.get(&span) {
             return Ok(known.clone());
         }
-        let bytes = self.source.bytes(span.clone())?;
+        let bytes = self.source.in_place(span.clone())?;
         self.known.insert(span, bytes.clone());
         Ok(bytes)
     }

@@ -52,7 +52,7 @@ pub(in super::super) const DTYPES_HELD: &[DType] = &{
 pub(in super::super) fn header_text(source: &Source) -> Result<String, Error> {
     let length = source.head()?.first_chunk().map_or(0, |raw| u64::from_le_bytes(*raw));
     let view = source.view(8..length.saturating_add(8));
-    let text = view.map(|view| view.load()).transpose()?.unwrap_or_default();
+    let text = view.map(|view| view.in_place()).transpose()?.unwrap_or_default();
     Ok(String::from_utf8(text.to_vec()).unwrap_or_default())
 }
 

@@ -93,7 +93,7 @@ pub(super) fn tensors_of(source: &Source, findings: &mut Findings) -> Result<Par
     let start = c.position();
     c.skip(length, "header")?;
     let data = c.position();
-    let text = source.bytes(start..data)?.settled();
+    let text = source.bytes(start..data)?;
     let text: &[u8] = &text;
     let header: Header = serde_json::from_slice(text).map_err(|e| bad_json(&e, text))?;
     if !data.is_multiple_of(8) {

@@ -31,8 +31,8 @@ pub(in super::super) fn read_index(
     if let Some((what, advice)) = mistaken::recognise(source.head()?) {
         return Err(malformed(what.to_owned()).hint(advice).into());
     }
-    let index: Json = serde_json::from_slice(&source.bytes(0..size)?.settled())
-        .map_err(|e| malformed(e.to_string()))?;
+    let index: Json =
+        serde_json::from_slice(&source.bytes(0..size)?).map_err(|e| malformed(e.to_string()))?;
     let map = index.get("weight_map").and_then(Json::as_object);
     let map = map.ok_or_else(|| malformed("no weight_map".into()))?;
     let mut regions = Regions::default();

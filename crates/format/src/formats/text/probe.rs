@@ -35,7 +35,7 @@ pub(super) fn probe(kind: Kind, input: &Input, info: &FormatInfo) -> Sureness {
 /// tables of numbers alone have not.
 fn looks_like_rows(bytes: &[u8], size: u64) -> bool {
     let head = &bytes[..bytes.len().min(LOOK)];
-    let lines = Lines::of_text(head);
+    let lines = Lines::of_text(head, head);
     let mut all: Vec<&[u8]> = lines.iter().take(SAMPLE).collect();
     // The last line may go on behind what is looked at.
     if (head.len() as u64) < size && all.len() > 1 {

@@ -21,9 +21,10 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> Result<Container, Stop> {
     let size = input.source.len();
-    let text = input.source.bytes(0..size)?;
+    let text = input.source.in_place(0..size)?;
     let bytes: &[u8] = &text;
-    let (header, lines, dim) = begin(kind, bytes)?;
+    let head = input.source.head()?;
+    let (header, lines, dim) = begin(kind, bytes, head)?;
     let front = lines.start();
     let parsed =
         lines.parse(dim, Decode::new(options)).map_err(|bad| bad_line(&bad, dim, NUMBERS, TEXT))?;
@@ -41,11 +42,11 @@ pub(super) fn read(
         matrix = matrix.pick_rows(kept)?;
     }
     let mut regions = Regions::default();
-    let mark = (bytes.len() - without_mark(bytes).len()) as u64;
+    let mark = (head.len() - without_mark(head).len()) as u64;
     regions.add(0..mark, What::Structure("byte order mark"));
     regions.add(mark..front, What::Structure("header"));
     regions.add(front..size, What::Tensor(0));
-    notes.extend(text_notes(bytes, &lines));
+    notes.extend(text_notes(head, &lines));
     notes.extend(lossy_note(parsed.odd.replaced, parsed.rows));
     notes.extend(rounding_note(parsed.odd.rounded, parsed.rows.saturating_mul(dim as u64)));
     Ok(Container {
@@ -71,26 +72,30 @@ fn findings_about(
 }
 
 /// The header if there is one, the lines, and how many numbers each has.
-fn begin(kind: Kind, bytes: &[u8]) -> Result<(Option<Header>, Lines<'_>, usize), Stop> {
+fn begin<'a>(
+    kind: Kind,
+    bytes: &'a [u8],
+    head: &[u8],
+) -> Result<(Option<Header>, Lines<'a>, usize), Stop> {
     if kind == Kind::Glove {
-        let lines = Lines::of_text(bytes);
-        let mut sample: Vec<&[u8]> = lines.iter().take(SAMPLE + 1).collect();
+        let lines = Lines::of_text(bytes, head);
+        let mut sample: Vec<_> = lines.iter().take(SAMPLE + 1).map(<[u8]>::to_vec).collect();
         // A line that was cut says nothing about the others.
         if !lines.finished && (2..=SAMPLE).contains(&sample.len()) {
             sample.pop();
         }
-        let dim = dimensions(sample.into_iter());
+        let dim = dimensions(sample.iter().map(Vec::as_slice));
         let nothing = || {
             let finding = EMPTY.at(0..bytes.len().min(64) as u64);
             finding.expected("lines that end with numbers").hint("this is not a GloVe file")
         };
         return Ok((None, lines, dim.ok_or_else(nothing)?));
     }
-    let start = &bytes[..bytes.len().min(24)];
+    let start = &head[..head.len().min(24)];
     let header =
-        Header::parse_text(bytes).ok_or_else(|| {
+        Header::parse_text(head).ok_or_else(|| {
             let finding = HEADER.at(0..start.len() as u64).field("first line");
-            finding.expected("two whole numbers").found(start.to_vec().escape_ascii()).hint(
+            finding.expected("two whole numbers").found(start.escape_ascii()).hint(
                 Advice::from("this is not a text of word vectors with a header")
                     .and(Advice::set_to("from", GLOVE_INFO.id, "reads it without one")),
             )

@@ -26,13 +26,13 @@ pub(super) fn check(
     input: &Input,
     findings: &mut Findings,
 ) -> Result<(), Error> {
-    let text = input.source.bytes(0..input.source.len())?;
-    let bytes: &[u8] = &text;
+    let text = input.source.in_place(0..input.source.len())?;
+    let (bytes, head): (&[u8], _) = (&text, input.source.head()?);
     let lines = match kind {
-        Kind::Counted => Lines::new(bytes, Header::parse_text(bytes).map_or(0, |h| h.length), 2),
-        Kind::Glove => Lines::of_text(bytes),
+        Kind::Counted => Lines::new(bytes, Header::parse_text(head).map_or(0, |h| h.length), 2),
+        Kind::Glove => Lines::of_text(bytes, head),
     };
-    findings.extend(marked(bytes, MARKED));
+    findings.extend(marked(head, MARKED));
     check_finite(&container.tensors, NOT_FINITE, findings, |row| lines.span(row))?;
     findings.extend(unfinished(&lines, UNFINISHED));
     Ok(())

@@ -25,7 +25,7 @@ pub(super) fn read(
         let finding = HEADER.at(0..start.len() as u64).field("first line");
         finding
             .expected("two whole numbers")
-            .found(start.to_vec().escape_ascii())
+            .found(start.escape_ascii())
             .hint(Advice::from("this is not a word2vec file").and(Advice::See(Listing::Formats)))
     })?;
     let front = header.length as u64;
@@ -103,7 +103,7 @@ fn walk(source: &Source, header: Header, decode: Decode) -> Result<Walked, Stop>
         let word = decode.word(raw).map_err(|bad| {
             let place = start + bad.at as u64;
             let finding = TEXT.at(place..place + 1).field(format!("word of row {row}"));
-            finding.expected("UTF-8 text").found(raw.to_vec().escape_ascii()).hint(LOSSY_HINT)
+            finding.expected("UTF-8 text").found(raw.escape_ascii()).hint(LOSSY_HINT)
         });
         walked.replaced += u64::from(std::str::from_utf8(raw).is_err());
         if size - start - raw.len() as u64 <= values {

@@ -6,7 +6,8 @@ use std::ops::Range;
 use weighbridge_codec::convert::Change;
 use weighbridge_codec::parallel::*;
 
-/// Lines of a file, from some place on.
+/// Lines of a file, from some place on. The file may be mapped, and then be another one at every look:
+/// a part is copied before it is parsed, and nothing is a place in it that an earlier look has found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
@@ -70,9 +71,9 @@ impl<'a> Lines<'a> {
         Lines { text: content, start: start as u64, first, finished }
     }
 
-    /// All lines of a text; a byte order mark is no part of the first.
-    pub(crate) fn of_text(file: &'a [u8]) -> Lines<'a> {
-        Lines::new(file, file.len() - without_mark(file).len(), 1)
+    /// All lines of a text that has this head; a byte order mark is no part of the first.
+    pub(crate) fn of_text(file: &'a [u8], head: &[u8]) -> Lines<'a> {
+        Lines::new(file, head.len() - without_mark(head).len(), 1)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -113,9 +114,12 @@ impl<'a> Lines<'a> {
         let counted: Vec<(u64, Option<u64>)> = chunks
             .par_iter()
             .map(|chunk| {
-                let mut lines = (0..).zip(chunk.text.split(|b| *b == b'\n'));
-                let short = lines.find(|(_, line)| line.len() < shortest).map(|(i, _)| i);
-                let all = chunk.text.iter().filter(|b| **b == b'\n').count() as u64 + 1;
+                // At one look, so that there never are more lines than bytes for their numbers.
+                let (mut all, mut short) = (0, None);
+                for line in chunk.text.split(|b| *b == b'\n') {
+                    short = short.or((line.len() < shortest).then_some(all));
+                    all += 1;
+                }
                 (all, short)
             })
             .collect();
@@ -125,19 +129,19 @@ impl<'a> Lines<'a> {
             chunk.row = before;
             before += lines;
             if let Some(i) = short {
-                let line = chunk.text.split(|b| *b == b'\n').nth(to_len(*i)).unwrap_or_default();
+                let line = chunk.text.split(|b| *b == b'\n').nth(to_len(*i));
+                let line = line.unwrap_or_default().to_vec();
                 let mut rest = vec![0; 4 * line.len().min(dim)];
                 // A short line can't be good; what is wrong with it is said as of any other.
-                let why = match parse_line(line, &mut rest, &mut Change::default()) {
+                let why = match parse_line(&line, &mut rest, &mut Change::default()) {
                     Err(why) => why,
                     Ok(_) => numbers(line.len() / 2, b""),
                 };
                 // An earlier line may be wrong too, and is the one to name.
-                let earlier =
-                    Lines { text: &self.text[..chunk.at + offset(chunk.text, *i)], ..*self };
-                if earlier.text.len() > 1 {
-                    let text = &earlier.text[..earlier.text.len() - 1];
-                    Lines { text, ..earlier }.parse(dim, decode)?;
+                let end = (chunk.at + offset(chunk.text, *i)).saturating_sub(1);
+                let earlier = self.text.get(..end).filter(|_| (1..self.text.len()).contains(&end));
+                if let Some(text) = earlier {
+                    Lines { text, ..*self }.parse(dim, decode)?;
                 }
                 return Err(Box::new(self.bad(chunk, *i, why)));
             }
@@ -169,7 +173,8 @@ impl<'a> Lines<'a> {
         let (mut words, mut odd) = (Vec::new(), Odd::default());
         let rows = out.chunks_exact_mut(dim * 4);
         let mut at = chunk.at;
-        for ((i, line), out) in (0..).zip(chunk.text.split(|b| *b == b'\n')).zip(rows) {
+        let text = chunk.text.to_vec();
+        for ((i, line), out) in (0..).zip(text.split(|b| *b == b'\n')).zip(rows) {
             let word = parse_line(line, out, &mut odd.rounded)
                 .map_err(|why| Box::new(self.bad(chunk, i, why)))?;
             match decode.word(word) {

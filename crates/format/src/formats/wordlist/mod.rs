@@ -45,9 +45,9 @@ pub(super) const LOSSY_HINT: Advice = Advice::Set {
 
 /// What there is to know of a text that begins with a byte order mark, or whose last line does not
 /// end.
-pub(super) fn text_notes(text: &[u8], lines: &Lines) -> Vec<Note> {
+pub(super) fn text_notes(head: &[u8], lines: &Lines) -> Vec<Note> {
     let mut notes = Vec::new();
-    if text.starts_with(MARK) {
+    if head.starts_with(MARK) {
         let text = "the text begins with a byte order mark, which is left out";
         notes.push(Note::new(NoteKind::LeftOut, text));
     }

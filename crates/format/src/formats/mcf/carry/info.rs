@@ -79,9 +79,8 @@ fn value_of(entry: Entry) -> Result<Value, Error> {
         Entry::F32(v) => Value::Number(DType::F32, v.to_bits().into()),
         Entry::Bytes(view) => {
             let data = view.load()?;
-            // Copied first: bytes of a mapped file may change after they were looked at.
-            match String::from_utf8(data.to_vec()) {
-                Ok(text) => Value::Text(text),
+            match std::str::from_utf8(&data) {
+                Ok(text) => Value::Text(text.to_owned()),
                 Err(_) => {
                     let shape = vec![data.len() as u64];
                     Value::Array(Array { dtype: DType::U8, shape, data })

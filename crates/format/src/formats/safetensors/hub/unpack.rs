@@ -98,7 +98,7 @@ impl Unpacker<'_> {
     }
 
     fn carried_bytes(&mut self, tensor: &str) -> Result<Bytes, Bad> {
-        Ok(self.carried(tensor)?.load()?.settled())
+        Ok(self.carried(tensor)?.load()?)
     }
 
     fn carried(&mut self, tensor: &str) -> Result<View, String> {
