@@ -23,7 +23,15 @@ fn become_pager(text: &str) {
     let mut words = named.split_whitespace();
     let Some(program) = words.next().filter(|program| *program != "cat") else { return };
     let Ok(file) = unnamed_file(text) else { return };
-    let mut pager = Command::new(program);
+    // A name without a folder is looked for where programs are, and not in the folder that we are in.
+    let found = match program.contains('/') {
+        true => std::path::PathBuf::from(program),
+        false => match weighbridge::models::program(program) {
+            Ok(found) => found,
+            Err(_) => return,
+        },
+    };
+    let mut pager = Command::new(found);
     if std::env::var_os("LESS").is_none() {
         // Colours, no second screen, and no waiting where one is enough.
         pager.env("LESS", "FRX");

@@ -62,7 +62,7 @@ fn old_spellings_still_work() {
     assert!(read("old.fifu") == read("new.fifu"));
     fine(at, &["formats", "--colour", "never"]);
     fine(at, &["convert", "tiny.weights", "--out", "old.oinf", "--report-only"]);
-    fine(at, &["select", "words.fifu", "wanted.txt", "--ignore-unknown", "--out", "old.vec"]);
+    fine(at, &["select", "words.fifu", "wanted.txt", "--ignore-unknown", "--out", "o.fifu"]);
     // They are not shown to who looks for the new ones.
     for verb in ["quantize", "metadata"] {
         let help = out(&fine(at, &[verb, "--help"]));

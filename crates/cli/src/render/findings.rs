@@ -6,6 +6,7 @@ use super::{
 use crate::hints;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use weighbridge::source::is_hidden;
 use weighbridge::{Error, Finding, Severity, Verdict};
 
 /// Says why a command failed: as one object on standard output where JSON was asked for, else to
@@ -28,6 +29,11 @@ pub(crate) fn usage(usage: &clap::Error, arguments: &[OsString]) -> ExitCode {
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let object = serde_json::json!({"error": {"kind": "usage", "message": message}});
         let _ = crate::commands::print_line(&object);
+    } else if usage.use_stderr() && usage.to_string().contains(|c| c != '\n' && is_hidden(c)) {
+        // What was typed may come from a file.
+        for line in usage.to_string().lines() {
+            say!("{}", safe(line));
+        }
     } else {
         let _ = usage.print();
     }

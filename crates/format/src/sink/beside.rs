@@ -41,7 +41,7 @@ fn is_temporary(name: &OsStr, path: &Path, kind: &str) -> bool {
 #[derive(Debug)]
 pub(super) struct Turn {
     /// Locked as long as they are open.
-    held: Vec<(File, PathBuf, Unfinished)>,
+    held: Vec<(File, PathBuf, Option<Unfinished>)>,
     /// All of them could be locked. Some file systems have no locks, which is no reason not to write.
     complete: bool,
 }
@@ -60,8 +60,13 @@ impl Turn {
         for path in locks {
             match lock(&path) {
                 Some(file) => {
-                    let unfinished = Unfinished::register(&path);
-                    turn.held.push((file, path, unfinished));
+                    // One with something in it is somebody else's file, and stays.
+                    if file.metadata().is_ok_and(|meta| meta.len() == 0) {
+                        let unfinished = Unfinished::register(&path);
+                        turn.held.push((file, path, Some(unfinished)));
+                    } else {
+                        turn.held.push((file, path, None));
+                    }
                 }
                 None => turn.complete = false,
             }
@@ -107,7 +112,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         // While they are still locked: whoever waits for one sees that it is gone, and takes another.
-        for (_, path, _) in &self.held {
+        for (_, path, _) in self.held.iter().filter(|(_, _, own)| own.is_some()) {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -267,5 +272,17 @@ mod tests {
         std::os::unix::fs::symlink(&other, folder.path().join(".x.lock")).unwrap();
         assert!(!Turn::wait(&[&folder.path().join("x")]).complete);
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_no_lock_to_remove() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join(".a.npy.lock");
+        std::fs::write(&lock, "mine").unwrap();
+        drop(Turn::wait(&[&folder.path().join("a.npy")]));
+        assert_eq!(std::fs::read_to_string(&lock).unwrap(), "mine");
+        std::fs::write(&lock, "").unwrap();
+        drop(Turn::wait(&[&folder.path().join("a.npy")]));
+        assert!(!lock.exists());
     }
 }

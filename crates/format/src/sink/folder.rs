@@ -20,7 +20,8 @@ pub(super) fn write_folder(
 ) -> Result<(), Error> {
     let root = temporary_beside(target, "part");
     let mut staged = StagedFolder { files, made: vec![], folders: HashSet::new(), finished: false };
-    let names = plan.files.iter().filter_map(|file| file.beside.as_deref());
+    let names =
+        plan.files.iter().filter_map(|file| file.beside.as_deref().filter(|n| is_plain_name(n)));
     if let Some((_, name)) = clashing_names(names).first() {
         let why = format!("{name:?} and another file can't be in one folder on every system");
         return Err(Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, why)));

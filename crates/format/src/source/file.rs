@@ -22,7 +22,7 @@ pub enum Access {
 }
 
 /// More than this is not read from a pipe: what has no end would fill the memory.
-const LARGEST_PIPE: u64 = 4 << 30;
+pub(super) const LARGEST_PIPE: u64 = 1 << 30;
 
 /// How long a pipe is waited for that nobody has opened to write.
 const PATIENCE: Duration = Duration::from_secs(5);

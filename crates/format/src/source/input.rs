@@ -1,10 +1,14 @@
 //! What a format opens: a file with what lies beside it, or a folder.
 
 #[cfg(feature = "fs")]
+use super::file::LARGEST_PIPE;
+#[cfg(feature = "fs")]
 use super::{Access, RealFolder, folder};
 use super::{Folder, MemoryFolder, Source};
 #[cfg(feature = "fs")]
 use crate::Error;
+#[cfg(feature = "fs")]
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,7 +52,10 @@ impl Input {
             (Source::from_vec(Vec::new()), RealFolder::new(path, access), folder::model_name(&full))
         } else {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let source = Source::open(path, access).map_err(io)?;
+            let source = Source::open(path, access).map_err(|e| match e.kind() {
+                ErrorKind::FileTooLarge => Error::limit("bytes of a pipe", LARGEST_PIPE),
+                _ => io(e),
+            })?;
             (source, RealFolder::around(path, access), name)
         };
         let path = path.display().to_string();

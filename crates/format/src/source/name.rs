@@ -5,6 +5,11 @@ use std::collections::HashMap;
 /// Dot names that a model directory has. All others are for tools and systems to act on.
 const DOT_NAMES: [&str; 2] = [".gitattributes", ".gitignore"];
 
+/// What systems allow, and more than models need.
+const MOST_BYTES: usize = 1024;
+const MOST_PART: usize = 255;
+const MOST_PARTS: usize = 16;
+
 /// A name is a plain relative path: no root, no drive, no `..`, no empty parts, no backslashes and no
 /// control characters. Names come from files and servers, so they are hostile.
 pub fn stays_inside(name: &str) -> bool {
@@ -27,6 +32,13 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     if !stays_inside(name) {
         return Some("its name leads out of the folder, or has a control character");
     }
+    if name.len() > MOST_BYTES || name.split('/').count() > MOST_PARTS {
+        return Some("its name is longer than systems allow, or leads through too many folders");
+    }
+    let folders = name.rsplit('/').skip(1);
+    if folders.into_iter().any(|part| part.starts_with('.')) {
+        return Some("it is in a folder whose name begins with a dot");
+    }
     name.split('/').find_map(part_problem)
 }
 
@@ -38,6 +50,10 @@ fn part_problem(part: &str) -> Option<&'static str> {
         Some("its name begins with a dot, as names do that tools act on")
     } else if is_short_for_git(part) {
         Some("its name stands for .git on Windows")
+    } else if part.len() > MOST_PART {
+        Some("a part of its name is longer than systems allow")
+    } else if part.contains(['*', '?', '"', '<', '>', '|']) {
+        Some("its name has a character that Windows has no file names with")
     } else if part.contains(':') {
         Some("its name has a colon, which names a stream of another file on Windows")
     } else if part.ends_with(['.', ' ']) {
@@ -61,7 +77,9 @@ pub fn is_hidden(c: char) -> bool {
 /// systems that leave them out would take `.g\u{200c}it` for `.git`.
 fn is_invisible(c: char) -> bool {
     is_hidden(c)
-        || matches!(c, '\u{ad}' | '\u{180e}' | '\u{200c}' | '\u{200d}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}')
+        || matches!(c, '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}' | '\u{2800}' | '\u{3164}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// What Windows may call `.git` in names of eight letters: `GIT~1`, or `GI`, a hash and a number.
@@ -81,7 +99,7 @@ fn is_device(part: &str) -> bool {
         let first = number.next().is_some_and(|c| c.is_ascii_digit() || "¹²³".contains(c));
         first && number.next().is_none()
     };
-    ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"].contains(&stem.as_str())
+    ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$"].contains(&stem.as_str())
         || is_port("COM")
         || is_port("LPT")
 }
@@ -110,7 +128,11 @@ pub fn clashing_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<(usiz
 
 /// A name as file systems compare it that take upper and lower case for the same.
 pub(crate) fn folded(name: &str) -> String {
-    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    let once = |name: &str| -> String {
+        name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    };
+    // `ẞ` becomes `ß`, and that `ss`.
+    once(&once(name))
 }
 
 #[cfg(test)]
@@ -139,6 +161,33 @@ mod tests {
         ] {
             assert_eq!(name_problem(name), None, "{name:?}");
         }
+    }
+
+    #[test]
+    fn names_that_not_every_system_has_are_refused() {
+        let long = "a".repeat(256);
+        let deep = ["d"; 17].join("/");
+        let longer = ["a".repeat(200); 6].join("/");
+        for name in [
+            long.as_str(),
+            &deep,
+            &longer,
+            "a*b",
+            "a?b",
+            "a|b",
+            "a<b",
+            "a\"b",
+            "CLOCK$",
+            ".gitattributes/x",
+            "a/.gitignore/b",
+            "a\u{3164}b",
+            "a\u{fe0f}",
+            "\u{2800}",
+            "a\u{e0101}b",
+        ] {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+        assert_eq!(clashing_names(["STRAẞE", "strasse"]).len(), 1);
     }
 
     #[test]

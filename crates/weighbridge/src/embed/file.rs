@@ -6,7 +6,7 @@ use super::words::Words;
 use super::{RowSink, WINDOW};
 use std::path::Path;
 use weighbridge_codec::DType;
-use weighbridge_encoder::{Encoder, ModelId, Pooling, Settings};
+use weighbridge_encoder::{Encoder, ModelId, Pooling, Settings, Tokenizer};
 use weighbridge_format::model::{MATRIX, Subject};
 use weighbridge_format::plan::{RowBlock, RowFigures, RowLayout};
 use weighbridge_format::{
@@ -246,9 +246,10 @@ fn facts(
     };
     let mut facts = Facts::new();
     let mut add = |name: &str, value: serde_json::Value| facts.insert(name.to_owned(), value);
-    add("journal version", 4.into());
+    add("journal version", 5.into());
     add(Journal::MODEL, settings.model.as_str().into());
     add(Journal::WEIGHTS, model.weights.as_str().into());
+    add("tokens", format!("{:016x}", hash_of_tokens(encoder.tokenizer())).into());
     add("precision", precision.name().into());
     add("pooling", pooling.into());
     add("normalize", (*normalize).into());
@@ -268,7 +269,16 @@ fn has_unit_length(vector: &[f32]) -> bool {
 
 /// FNV-1a of the vectors' bits: the same rows come out only where these do.
 fn fingerprint(vectors: &[Vec<f32>]) -> u64 {
-    let bytes = vectors.iter().flatten().flat_map(|v| v.to_le_bytes());
+    fnv1a(vectors.iter().flatten().flat_map(|v| v.to_le_bytes()))
+}
+
+/// FNV-1a of all tokens in order: the few texts above have few of them.
+fn hash_of_tokens(tokenizer: &Tokenizer) -> u64 {
+    let tokens = (0..).take(tokenizer.len()).map(|id| tokenizer.token(id).unwrap_or_default());
+    fnv1a(tokens.flat_map(|token| [token.as_bytes(), b"\n"].concat()))
+}
+
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -12,7 +12,10 @@ use std::time::{Duration, Instant};
 
 /// Where a program is on the search path. An entry that is not absolute, or empty, would mean the
 /// folder in which the user happens to be, and whatever lies there under the name.
-pub(super) fn program(name: &str) -> Result<PathBuf, Error> {
+///
+/// # Errors
+/// [`Error::Refused`] if there is none.
+pub fn program(name: &str) -> Result<PathBuf, Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     on_path(name, &path).ok_or_else(|| not_started(name, io::ErrorKind::NotFound.into()))
 }

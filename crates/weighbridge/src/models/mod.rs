@@ -29,6 +29,7 @@ mod pypi;
 mod workspace;
 
 pub use cached::{Cache, Cached, Removed, Shown};
+pub use child::program;
 pub use hub::{Hub, Patience};
 pub use name::{KNOWN, Known};
 pub use places::{Places, find, locate};

@@ -127,8 +127,14 @@ fn refused_names<'a>(
     refused
 }
 
+/// No directory with more is read.
+const MOST_FILES: usize = 10_000;
+
 /// The last look at all names: what is wrong here was not left out above.
 fn check_names(files: &[FilePlan]) -> Result<(), Error> {
+    if files.len() > MOST_FILES {
+        return Err(Error::limit("files of a model directory", MOST_FILES as u64));
+    }
     let names = || files.iter().filter_map(|f| f.beside.as_deref());
     let problem = names().find_map(|name| Some((name, name_problem(name)?.to_owned())));
     let clash = || {
@@ -175,7 +181,10 @@ fn known_headers(container: &Container) -> Result<Vec<(String, String)>, Error> 
     list.extend(headers(container));
     // Where they would stand under another name, or lead out of the folder, one file is written anew.
     let is_safe = |name: &str| is_plain_name(name) && name.ends_with(".safetensors");
-    match list.iter().all(|(name, _)| is_safe(name)) {
+    // Nobody would find them under other names, unless an index has these.
+    let is_found = list.iter().any(|(name, _)| name == MODEL)
+        || container.attachments.iter().any(|a| a.name == INDEX);
+    match is_found && list.iter().all(|(name, _)| is_safe(name)) {
         true => Ok(list),
         false => Ok(Vec::new()),
     }
