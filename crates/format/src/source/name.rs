@@ -167,7 +167,7 @@ mod tests {
     fn names_that_not_every_system_has_are_refused() {
         let long = "a".repeat(256);
         let deep = ["d"; 17].join("/");
-        let longer = ["a".repeat(200); 6].join("/");
+        let longer = vec!["a".repeat(200); 6].join("/");
         for name in [
             long.as_str(),
             &deep,
