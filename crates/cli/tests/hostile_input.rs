@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 
 /// A folder with what `quickstart` makes, and a small model.
 fn samples() -> tempfile::TempDir {
-    let folder = common::folder_with_model();
+    let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["quickstart", ".", "--offline"]);
     assert!(output.status.success(), "{}", err(&output));
+    weighbridge::samples::write_encoder(&folder.path().join("model")).unwrap();
     folder
 }
 

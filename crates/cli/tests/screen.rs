@@ -121,7 +121,7 @@ fn lines_are_answered_as_they_arrive() {
     }
     let bad = common::fed(folder.path(), &["compare", "-m", "hf-model"], "one text\n");
     assert_eq!(bad.status.code(), Some(2));
-    assert!(err(&bad).contains("1 texts instead of two"), "{}", err(&bad));
+    assert!(err(&bad).contains("one text instead of two"), "{}", err(&bad));
 }
 
 #[cfg(unix)]

@@ -132,7 +132,7 @@ fn every_verb_has_a_page() {
         let page = out(&run(folder.path(), &["man", &verb]));
         let written = folder.path().join(format!("man1/weighbridge-{verb}.1"));
         assert_eq!(page, std::fs::read_to_string(written).unwrap());
-        assert!(page.contains(".SH EXAMPLES") && page.contains(".nf"), "{verb}");
+        assert!(page.contains(".SH EXAMPLES") && page.contains(".br"), "{verb}");
     }
     assert_eq!(run(folder.path(), &["man", "help"]).status.code(), Some(2));
     let groff = |name: &str| -> std::io::Result<Output> {

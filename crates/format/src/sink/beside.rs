@@ -130,7 +130,6 @@ fn lock(path: &Path) -> Option<File> {
         let file = match open_own(path, None) {
             // Another user's can be locked all the same.
             Err(e) if e.kind() == ErrorKind::PermissionDenied => File::open(path).ok()?,
-            Err(e) if e.kind() == ErrorKind::NotFound && folder_of(path).is_dir() => continue,
             opened => opened.ok()?,
         };
         file.lock().ok()?;
@@ -191,19 +190,28 @@ fn readable_as(_: &mut OpenOptions, _: &std::fs::Permissions) {}
 /// # Errors
 /// As the system reports them, and [`ErrorKind::InvalidInput`] for what is somebody else's.
 pub fn open_own(path: &Path, like: Option<&Path>) -> io::Result<File> {
-    match create_like(path, like) {
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-        made => return made,
-    }
-    let there = path.symlink_metadata()?;
-    if there.is_file() {
-        let file = File::options().read(true).write(true).open(path)?;
+    loop {
+        match create_like(path, like) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            made => return made,
+        }
+        let there = match path.symlink_metadata() {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            there => there?,
+        };
+        if !there.is_file() {
+            let what = if there.is_symlink() { "it is a link" } else { "it is not a regular file" };
+            return Err(io::Error::new(ErrorKind::InvalidInput, what));
+        }
+        let file = match File::options().read(true).write(true).open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        // Otherwise somebody put another file there between the two looks.
         if is_same(&file.metadata()?, &there) {
             return Ok(file);
         }
     }
-    let what = if there.is_symlink() { "it is a link" } else { "it is not a regular file" };
-    Err(io::Error::new(ErrorKind::InvalidInput, what))
 }
 
 #[cfg(test)]
