@@ -223,6 +223,8 @@ impl Staged<'_> {
                 Some(made) => (made.clone(), None, None),
                 None => {
                     let temp = temporary_beside(path, "part");
+                    // Registered before a signal ends the process.
+                    let _signals = Deferred::begin();
                     // Nobody knows the file by this name.
                     let out = self.files.create(&temp, path).map_err(|e| Error::io(path, e))?;
                     let unfinished = Unfinished::register(&temp);

@@ -1,9 +1,9 @@
 //! What lies beside a target for a while: files that are not finished, the lock of those who put
 //! files into its place, and what processes left there that died.
 
-use crate::source::Unfinished;
+use crate::source::{Deferred, Unfinished};
 use std::ffi::OsStr;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -59,15 +59,7 @@ impl Turn {
         let mut turn = Turn { held: Vec::new(), complete: true };
         for path in locks {
             match lock(&path) {
-                Some(file) => {
-                    // One with something in it is somebody else's file, and stays.
-                    if file.metadata().is_ok_and(|meta| meta.len() == 0) {
-                        let unfinished = Unfinished::register(&path);
-                        turn.held.push((file, path, Some(unfinished)));
-                    } else {
-                        turn.held.push((file, path, None));
-                    }
-                }
+                Some((file, own)) => turn.held.push((file, path, own)),
                 None => turn.complete = false,
             }
         }
@@ -123,22 +115,37 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A locked file of this name.
-fn lock(path: &Path) -> Option<File> {
+/// A locked file of this name, and that it goes in the end. One with something in it is somebody
+/// else's, and stays.
+fn lock(path: &Path) -> Option<(File, Option<Unfinished>)> {
     // Each time somebody else has had its turn in between.
     for _ in 0..1000 {
+        // What is made here is registered before a signal ends the process.
+        let mut signals = Deferred::begin();
         let file = match open_own(path, None) {
             // Another user's can be locked all the same.
             Err(e) if e.kind() == ErrorKind::PermissionDenied => File::open(path).ok()?,
             opened => opened.ok()?,
         };
-        file.lock().ok()?;
-        let is_there = path.symlink_metadata().is_ok_and(|now| match file.metadata() {
-            Ok(own) => is_same(&own, &now),
-            Err(_) => false,
-        });
-        if is_there {
-            return Some(file);
+        let own = file.metadata().ok()?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                // Whoever has it removes it, so that a signal may end the waiting.
+                drop(signals);
+                file.lock().ok()?;
+                signals = Deferred::begin();
+            }
+            // A system without locks.
+            Err(TryLockError::Error(_)) => {
+                let _ = if own.len() == 0 { std::fs::remove_file(path) } else { Ok(()) };
+                return None;
+            }
+        }
+        if path.symlink_metadata().is_ok_and(|now| is_same(&own, &now)) {
+            let unfinished = (own.len() == 0).then(|| Unfinished::register(path));
+            drop(signals);
+            return Some((file, unfinished));
         }
     }
     None

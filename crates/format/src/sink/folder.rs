@@ -42,8 +42,10 @@ pub(super) fn write_folder(
         staged.parents(&root, target, name)?;
         // Errors name what everybody knows the file by.
         let (path, known) = (root.join(name), target.join(name));
+        let signals = Deferred::begin();
         let mut out = files.create(&path, &known).map_err(|e| Error::io(&known, e))?;
         staged.made.push((path.clone(), false, Unfinished::register(&path)));
+        drop(signals);
         fill(&mut *out, file, &known, &mut checksums, progress)?;
     }
     for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
@@ -80,6 +82,7 @@ struct StagedFolder<'a> {
 impl StagedFolder<'_> {
     /// Makes a folder that is to be known by another name.
     fn folder(&mut self, path: &Path, known: &Path) -> Result<(), Error> {
+        let _signals = Deferred::begin();
         self.files.create_folder(path).map_err(|e| Error::io(known, e))?;
         self.made.push((path.to_owned(), true, Unfinished::register(path)));
         Ok(())
