@@ -35,8 +35,7 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     if name.len() > MOST_BYTES || name.split('/').count() > MOST_PARTS {
         return Some("its name is longer than systems allow, or leads through too many folders");
     }
-    let folders = name.rsplit('/').skip(1);
-    if folders.into_iter().any(|part| part.starts_with('.')) {
+    if name.rsplit('/').skip(1).any(|part| part.starts_with('.')) {
         return Some("it is in a folder whose name begins with a dot");
     }
     name.split('/').find_map(part_problem)
