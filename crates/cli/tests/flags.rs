@@ -62,6 +62,7 @@ fn old_spellings_still_work() {
     assert!(read("old.fifu") == read("new.fifu"));
     fine(at, &["formats", "--colour", "never"]);
     fine(at, &["convert", "tiny.weights", "--out", "old.oinf", "--report-only"]);
+    fine(at, &["quantize", "tiny.weights", "--out", "old.mcf", "--report-only"]);
     fine(at, &["select", "words.fifu", "wanted.txt", "--ignore-unknown", "--out", "o.fifu"]);
     // They are not shown to who looks for the new ones.
     for verb in ["quantize", "metadata"] {

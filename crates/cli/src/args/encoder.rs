@@ -35,7 +35,7 @@ pub(crate) struct Embed {
     #[arg(long, value_name = "NAME", conflicts_with = "texts")]
     pub field: Option<String>,
     /// Where to write; without it, or with -, vectors are printed
-    #[arg(long, short, value_name = "OUT")]
+    #[arg(long, short, value_name = "OUT", alias = "out")]
     pub output: Option<PathBuf>,
     /// Target format; by default the output's extension decides
     #[arg(long, value_name = "FORMAT", value_parser = super::Named::formats())]

@@ -32,7 +32,7 @@ pub(crate) struct Quantize {
     #[arg(value_name = "OUT", required_unless_present_any = ["output", "dry_run"])]
     out: Option<PathBuf>,
     /// The same as OUT
-    #[arg(long, short, value_name = "OUT", conflicts_with = "out")]
+    #[arg(long, short, value_name = "OUT", alias = "out", conflicts_with = "out")]
     output: Option<PathBuf>,
     /// How to store the values
     #[arg(long, default_value = Method::USUAL, value_parser = Named::methods())]
