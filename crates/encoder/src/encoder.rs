@@ -1,6 +1,9 @@
 //! A model that is ready to use.
 
 mod observe;
+mod prompt;
+
+pub use prompt::{PromptChoice, Purpose};
 
 use crate::architectures::{Batch, Model, Observer};
 use crate::id::{self, ModelId};
@@ -10,6 +13,7 @@ use crate::schedule::{Call, Schedule, Turn};
 use crate::settings::{Assumption, Pooling, ResolvedSettings, Settings};
 use crate::team::Team;
 use crate::tokenizer::Tokenizer;
+use prompt::prompted;
 use std::cell::RefCell;
 use std::ops::Range;
 #[cfg(feature = "fs")]
@@ -17,7 +21,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use weighbridge_codec::parallel::{self, *};
 use weighbridge_format::model::DamageCheck;
-use weighbridge_format::spec::ModelSpec;
+use weighbridge_format::spec::{ModelSpec, Prompt};
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 #[cfg(feature = "fs")]
 use weighbridge_format::{Formats, Input, Options};
@@ -38,8 +42,23 @@ const TEXTS_PER_TASK: usize = 32;
 ///
 /// Many threads may use it at once: their texts share batches and the same few threads, and clones
 /// are the same encoder.
+///
+/// ```no_run
+/// # fn main() -> Result<(), weighbridge_encoder::Error> {
+/// use weighbridge_encoder::{Encoder, Purpose};
+///
+/// let documents = Encoder::open("e5-small")?.for_purpose(Purpose::Document)?;
+/// let queries = documents.for_purpose(Purpose::Query)?;
+/// assert_eq!(queries.prompt().map(|prompt| prompt.text.as_str()), Some("query: "));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-pub struct Encoder(Arc<Inner>);
+pub struct Encoder {
+    inner: Arc<Inner>,
+    /// What is put in front of every text.
+    prompt: Option<Arc<Prompt>>,
+}
 
 /// What threads of the pool hold on to while they work.
 #[derive(Debug)]
@@ -110,7 +129,7 @@ impl Encoder {
         let settings = ResolvedSettings::new(settings, &spec, sizes)?;
         let schedule = Schedule::new(pool.threads(), model.most_members());
         let (spare, weights) = (Mutex::default(), architecture.weights(container));
-        Ok(Encoder(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             spec,
             weights,
             model,
@@ -120,27 +139,28 @@ impl Encoder {
             schedule,
             spare,
             damage: container.damage.clone(),
-        })))
+        });
+        Ok(Encoder { inner, prompt: None })
     }
 
     /// How many values the vector of a text has.
     pub fn dimensions(&self) -> usize {
-        self.0.settings.dimensions
+        self.inner.settings.dimensions
     }
 
     /// How many tokens of a text are used, `[CLS]` and `[SEP]` included; longer texts are cut off.
     pub fn max_tokens(&self) -> usize {
-        self.0.settings.max_tokens
+        self.inner.settings.max_tokens
     }
 
     /// The settings in use that neither the user nor the model said.
     pub fn assumed(&self) -> &[Assumption] {
-        &self.0.settings.assumed
+        &self.inner.settings.assumed
     }
 
     /// What is known of the model.
     pub fn spec(&self) -> &ModelSpec {
-        &self.0.spec
+        &self.inner.spec
     }
 
     /// Which model it is, and where it was found if that is said. All weights are read for it.
@@ -149,14 +169,23 @@ impl Encoder {
     ///
     /// When the weights can't be read, or a vector has a value that is NaN or infinite.
     pub fn id(&self, path: Option<String>) -> Result<ModelId, Error> {
-        let name = self.0.spec.name.clone();
-        let weights = self.0.pool.install(|| id::hash(&self.0.weights))?;
-        Ok(ModelId { name, path, weights, probes: self.embed(&id::PROBES)? })
+        let name = self.inner.spec.name.clone();
+        let weights = self.inner.pool.install(|| id::hash(&self.inner.weights))?;
+        Ok(ModelId { name, path, weights, probes: self.probes()? })
+    }
+
+    /// The vectors of the texts that models are told apart by, without any prompt.
+    ///
+    /// # Errors
+    ///
+    /// When a vector has a value that is NaN or infinite.
+    pub fn probes(&self) -> Result<Vec<Vec<f32>>, Error> {
+        self.without_prompt().embed(&id::PROBES)
     }
 
     /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
-        &self.0.tokenizer
+        &self.inner.tokenizer
     }
 
     /// How many of the texts have more tokens than are used, so that their ends do not count.
@@ -165,8 +194,9 @@ impl Encoder {
         let is_cut = |text: &str| {
             let mut ids = Vec::new();
             // A token stands for one byte at least.
+            let text = prompted(self.prompt.as_deref(), text);
             text.len() > most.saturating_sub(2) && {
-                self.tokenizer().encode_into(text, most.saturating_add(1), &mut ids);
+                self.tokenizer().encode_into(&text, most.saturating_add(1), &mut ids);
                 ids.len() > most
             }
         };
@@ -176,7 +206,7 @@ impl Encoder {
         if texts.len() <= TEXTS_PER_TASK {
             return count(texts);
         }
-        self.0.pool.install(|| texts.par_chunks(TEXTS_PER_TASK).map(count).sum())
+        self.inner.pool.install(|| texts.par_chunks(TEXTS_PER_TASK).map(count).sum())
     }
 
     /// The vector of each text, in their order. What else is among the texts makes no difference.
@@ -210,8 +240,8 @@ impl Encoder {
         texts: &[impl AsRef<str> + Sync],
         tell: &mut dyn FnMut(usize),
     ) -> Result<Vec<f32>, Error> {
-        let inner = &self.0;
-        let (ids, ranges) = inner.tokenize(texts);
+        let inner = &self.inner;
+        let (ids, ranges) = inner.tokenize(texts, self.prompt.as_deref());
         let call = Call::new(ids, ranges, self.dimensions());
         let tell = RefCell::new(tell);
         // Between the batches that this thread computes; others are counted with them.
@@ -239,12 +269,16 @@ impl Encoder {
 
 impl Inner {
     /// The tokens of all texts, one text behind the other, and the range of each text.
-    fn tokenize(&self, texts: &[impl AsRef<str> + Sync]) -> (Vec<u32>, Vec<Range<usize>>) {
+    fn tokenize(
+        &self,
+        texts: &[impl AsRef<str> + Sync],
+        prompt: Option<&Prompt>,
+    ) -> (Vec<u32>, Vec<Range<usize>>) {
         let tokenize_some = |texts: &[_]| {
             let (mut ids, mut ends) = (Vec::new(), Vec::with_capacity(texts.len()));
             for text in texts {
-                let text: &str = AsRef::as_ref(text);
-                self.tokenizer.encode_into(text, self.settings.max_tokens, &mut ids);
+                let text = prompted(prompt, AsRef::as_ref(text));
+                self.tokenizer.encode_into(&text, self.settings.max_tokens, &mut ids);
                 ends.push(ids.len());
             }
             (ids, ends)

@@ -37,6 +37,16 @@ pub struct ModelId {
 }
 
 impl ModelId {
+    /// A model that is told from others by what it makes of the probe texts alone: its weights are not
+    /// read.
+    pub fn from_probes(
+        name: Option<String>,
+        path: Option<String>,
+        probes: Vec<Vec<f32>>,
+    ) -> ModelId {
+        ModelId { name, path, weights: String::new(), probes }
+    }
+
     /// Whether the weights are the same, so that a run can go on.
     pub fn has_weights_of(&self, other: &ModelId) -> bool {
         self.weights == other.weights
@@ -79,6 +89,7 @@ impl ModelId {
         match (&self.name, &self.path) {
             (Some(name), Some(path)) => format!("{name} ({path})"),
             (Some(one), None) | (None, Some(one)) => one.clone(),
+            (None, None) if self.weights.is_empty() => "without a name".to_owned(),
             (None, None) => format!("with the hash {:.12}", self.weights),
         }
     }

@@ -24,12 +24,13 @@ mod team;
 mod tensors;
 pub mod tokenizer;
 
-pub use encoder::Encoder;
+pub use encoder::{Encoder, PromptChoice, Purpose};
 pub use id::ModelId;
 pub use settings::{Assumption, Pooling, Precision, Settings};
 pub use support::{Lack, lacks};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;
+pub use weighbridge_format::spec::Prompt;
 
 /// Whether the processor has instructions that multiply bf16. Where it does not,
 /// [`Precision::Bf16`] computes in f32.

@@ -31,6 +31,11 @@ impl Precision {
             Precision::Q8 => "q8",
         }
     }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Precision> {
+        [Precision::F32, Precision::Bf16, Precision::Q8].into_iter().find(|p| p.name() == name)
+    }
 }
 
 /// The one pooling of a model, if it is one that there is here.

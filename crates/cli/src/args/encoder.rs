@@ -49,6 +49,10 @@ pub(crate) struct Embed {
     /// Don't bring vectors to unit length
     #[arg(long)]
     pub no_normalize: bool,
+    /// What stands in front of every text: one of the model's prompts by name, or any text; '' is
+    /// none. By default the model's prompt for documents
+    #[arg(long, value_name = "NAME|TEXT")]
+    pub prompt: Option<String>,
     /// Keep only this many of a vector's first values
     #[arg(long, value_name = "D", value_parser = super::at_least_one)]
     pub dimensions: Option<usize>,

@@ -16,7 +16,7 @@ use weighbridge::embed::{
     self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, RowSink, TextOptions, TextRow, Texts,
     jsonl,
 };
-use weighbridge::encoder::Settings;
+use weighbridge::encoder::{Purpose, Settings};
 use weighbridge::source::{LastWords, open_input};
 use weighbridge::{Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, models};
 
@@ -48,6 +48,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
         }
     }
     let encoder = files.encoder(&model, options, &settings)?;
+    let encoder = super::prompted(&encoder, args.prompt.as_deref(), Purpose::Document)?;
     let Some(output) = output else {
         return print_vectors(args, &encoder, &mut texts, bytes);
     };
@@ -59,6 +60,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     file.window = args.batch;
     file.resume = args.resume;
     file.model.clone_from(&args.model.model);
+    file.model_path = Some(model);
     file.settings = settings;
     file.field = texts.field().map(str::to_owned);
     write_vectors(args, &encoder, &mut texts, bytes, file)

@@ -29,7 +29,7 @@ use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
-use weighbridge::encoder::{Precision, Settings, has_bf16};
+use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings, has_bf16};
 use weighbridge::source::Access;
 use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
 
@@ -132,6 +132,19 @@ impl Files {
         }
         Ok(encoder)
     }
+}
+
+/// The encoder with what stands in front of texts: what was asked for, or what the model has for
+/// the purpose, which is said.
+fn prompted(encoder: &Encoder, given: Option<&str>, purpose: Purpose) -> Result<Encoder, Error> {
+    let encoder = encoder.with_prompt(&PromptChoice::new(given, purpose))?;
+    if let (Some(prompt), None) = (encoder.prompt(), given) {
+        let text = &prompt.text;
+        say_note(&format!(
+            "{text:?} stands in front of every text, as the model asks; --prompt '' leaves it out"
+        ));
+    }
+    Ok(encoder)
 }
 
 /// Says something on standard error that is no failure.

@@ -9,7 +9,7 @@ impl Encoder {
     /// The names of the weights of each matrix product, in the order in which they are computed.
     /// Weights of one product have the same input.
     pub fn products(&self) -> Vec<Vec<String>> {
-        self.0.model.products()
+        self.inner.model.products()
     }
 
     /// Takes texts through the model and shows the input of each matrix product to the observer:
@@ -28,8 +28,8 @@ impl Encoder {
         tell: &mut dyn FnMut(u64) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut non_finite = false;
-        let inner = &self.0;
-        let (ids, ranges) = inner.tokenize(texts);
+        let inner = &self.inner;
+        let (ids, ranges) = inner.tokenize(texts, self.prompt.as_deref());
         let mut inspect = |product: usize, rows: &[f32]| {
             non_finite |= rows.iter().any(|value| !value.is_finite());
             observer(product, rows);

@@ -1,6 +1,6 @@
 //! The kinds of activations, positions, poolings, modules.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Enumerations whose members have the names that configurations give them, and one member for
 /// names that are not known.
@@ -111,7 +111,7 @@ pub struct Module {
 }
 
 /// What stands in front of texts of some kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The name that it is asked for by: `query`.
     pub name: String,

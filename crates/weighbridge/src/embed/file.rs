@@ -1,14 +1,15 @@
 //! Vectors on their way to a file.
 
 use super::journal::{Facts, Journal, OnExisting};
+use super::made_with::MadeWith;
 use super::texts::TextRow;
 use super::words::Words;
 use super::{RowSink, WINDOW};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weighbridge_codec::DType;
 use weighbridge_encoder::{Encoder, ModelId, Pooling, Settings, Tokenizer};
 use weighbridge_format::model::{MATRIX, Subject};
-use weighbridge_format::plan::{RowBlock, RowFigures, RowLayout};
+use weighbridge_format::plan::{Keeps, RowBlock, RowFigures, RowLayout};
 use weighbridge_format::{
     Advice, Container, Encoding, Error, Format, Formats, Options, Output, Plan, Progress, Tensor,
     View, Vocabulary,
@@ -26,8 +27,10 @@ pub struct EmbedSettings {
     pub window: usize,
     /// Go on with the journal of a run that was not finished.
     pub resume: bool,
-    /// Where the model was found.
+    /// What the model was asked for by.
     pub model: String,
+    /// Where it was found, so that who searches the file can find it again.
+    pub model_path: Option<PathBuf>,
     /// What the encoder was opened with.
     pub settings: Settings,
     /// The texts are a member of JSON objects, of this name; the objects are kept as records.
@@ -43,6 +46,7 @@ impl EmbedSettings {
             window: WINDOW,
             resume: false,
             model: String::new(),
+            model_path: None,
             settings: Settings::default(),
             field: None,
         }
@@ -59,7 +63,7 @@ pub struct EmbedFile {
     /// Options that rows are stored with.
     options: Options,
     words: Option<Words>,
-    model: ModelId,
+    made_with: MadeWith,
     journal: Journal,
 }
 
@@ -91,8 +95,10 @@ impl EmbedFile {
             let what = format!("vectors can't be written as {}", info.id);
             return Err(Error::refused(what, Advice::set("to", "chooses another format")));
         }
-        let path = Some(settings.model.clone()).filter(|path| !path.is_empty());
-        let model = encoder.id(path)?;
+        let path = settings.model_path.as_ref().and_then(|path| std::path::absolute(path).ok());
+        let model = encoder.id(path.map(|path| path.to_string_lossy().into_owned()))?;
+        let made_with = MadeWith::new(model, encoder, &settings.settings);
+        let model = &made_with.model;
         if info.unit_rows && settings.settings.normalize == Some(false) {
             let what = format!("{} holds vectors of unit length", info.id);
             let advice = Advice::LeaveOut { option: "no-normalize" };
@@ -109,7 +115,7 @@ impl EmbedFile {
         let dimensions = encoder.dimensions();
         check(&settings, dimensions, &options)?;
         let layout = row_layout(&settings);
-        let facts = facts(&settings, encoder, &model, &layout);
+        let facts = facts(&settings, encoder, model, &layout);
         let existing = match (settings.resume, settings.output.overwrite) {
             (true, _) => OnExisting::Resume,
             (false, true) => OnExisting::Replace,
@@ -117,12 +123,12 @@ impl EmbedFile {
         };
         let journal = Journal::open(&settings.output.path, &facts, &layout, dimensions, existing)?;
         let words = info.holds.words_only().then(Words::default);
-        Ok(EmbedFile { settings, dimensions, layout, options, words, model, journal })
+        Ok(EmbedFile { settings, dimensions, layout, options, words, made_with, journal })
     }
 
-    /// Which model the vectors are of.
-    pub fn model(&self) -> &ModelId {
-        &self.model
+    /// What the vectors are made with.
+    pub fn made_with(&self) -> &MadeWith {
+        &self.made_with
     }
 
     /// Where finished rows are kept.
@@ -155,6 +161,10 @@ impl EmbedFile {
             container.records = Some(self.journal.records()?);
         }
         container.vocabulary = self.words.take().map(Words::into_vocabulary);
+        // Where there is no place for it, nobody expects it.
+        if info.holds.metadata != Keeps::Nothing {
+            self.made_with.store(&mut container);
+        }
         let is_own = info.row_layout.is_some_and(|own| own.name == self.layout.name);
         let options = if is_own { Options::default() } else { self.options };
         let mut plan = self.settings.format.plan(&container, &options)?;
@@ -253,6 +263,7 @@ fn facts(
     add("precision", precision.name().into());
     add("pooling", pooling.into());
     add("normalize", (*normalize).into());
+    add("prompt", encoder.prompt().map(|prompt| prompt.text.as_str()).into());
     add("max-tokens", encoder.max_tokens().into());
     add("dimensions", encoder.dimensions().into());
     add("batch", settings.window.into());

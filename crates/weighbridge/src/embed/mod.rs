@@ -10,6 +10,7 @@ mod file;
 #[cfg(feature = "fs")]
 mod journal;
 mod lines;
+mod made_with;
 mod mistaken;
 mod texts;
 #[cfg(feature = "fs")]
@@ -18,6 +19,7 @@ mod words;
 #[cfg(feature = "fs")]
 pub use file::{EmbedFile, EmbedSettings, EmbeddedFile};
 pub use lines::LONGEST_LINE;
+pub use made_with::MadeWith;
 pub use texts::{Skipped, TextOptions, TextRow, Texts, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
 

@@ -1,0 +1,101 @@
+//! What vectors were made with. A file remembers it, so that it can be asked with a text.
+
+use serde::{Deserialize, Serialize};
+use weighbridge_encoder::{Encoder, ModelId, Pooling, Precision, Prompt, Settings};
+use weighbridge_format::{Advice, Container, Error};
+
+/// The metadata entry that it stands in, as JSON.
+pub(crate) const EMBEDDING: &str = "embedding";
+
+/// A model, and how it was used. Its JSON is described in docs/json.md.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MadeWith {
+    /// The model.
+    pub model: ModelId,
+    /// The precision that it computed with: `f32`, `bf16` or `q8`.
+    pub precision: String,
+    /// What stood in front of every text.
+    #[serde(default)]
+    pub prompt: Option<Prompt>,
+    /// How the vectors of a text's tokens became one, where that was not left to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooling: Option<String>,
+    /// Whether vectors were brought to unit length, where that was not left to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<bool>,
+    /// The most tokens of a text.
+    pub max_tokens: usize,
+    /// Values of a vector.
+    pub dimensions: usize,
+}
+
+impl MadeWith {
+    /// What an encoder makes vectors with, that was opened with these settings.
+    pub fn new(model: ModelId, encoder: &Encoder, settings: &Settings) -> MadeWith {
+        MadeWith {
+            model,
+            precision: settings.precision.name().to_owned(),
+            prompt: encoder.prompt().cloned(),
+            pooling: settings.pooling.as_ref().map(|pooling| pooling.name().to_owned()),
+            normalize: settings.normalize,
+            max_tokens: encoder.max_tokens(),
+            dimensions: encoder.dimensions(),
+        }
+    }
+
+    /// What a container says of its rows.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it says something that makes no sense.
+    pub fn of(container: &Container) -> Result<Option<MadeWith>, Error> {
+        let Some(text) = container.text(EMBEDDING) else { return Ok(None) };
+        // Others may have an entry of that name for something else.
+        if !text.trim_ascii_start().starts_with('{') {
+            return Ok(None);
+        }
+        let parsed: Result<MadeWith, _> = serde_json::from_str(text);
+        let sound = |made: &MadeWith| {
+            made.dimensions > 0 && made.model.probes.iter().all(|p| p.len() == made.dimensions)
+        };
+        match parsed {
+            Ok(made) if sound(&made) => Ok(Some(made)),
+            Ok(made) => Err(senseless(&format!(
+                "vectors of {} values, with probes of others",
+                made.dimensions
+            ))),
+            Err(error) => Err(senseless(&error.to_string())),
+        }
+    }
+
+    /// Says so in a container.
+    pub fn store(&self, container: &mut Container) {
+        container.set_text(EMBEDDING, serde_json::to_string(self).unwrap_or_default());
+    }
+
+    /// Settings that give vectors of the same kind.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            precision: Precision::from_name(&self.precision).unwrap_or_default(),
+            pooling: self.pooling.as_deref().map(Pooling::from_name),
+            normalize: self.normalize,
+            dimensions: Some(self.dimensions),
+            ..Settings::default()
+        }
+    }
+
+    /// Checks that an encoder's vectors can be compared with these: it is the same model, or one with
+    /// rounded weights.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] that names both.
+    pub fn check(&self, encoder: &Encoder, path: Option<String>) -> Result<(), Error> {
+        let (name, probes) = (encoder.spec().name.clone(), encoder.probes()?);
+        self.model.check_comparable(&ModelId::from_probes(name, path, probes))
+    }
+}
+
+fn senseless(why: &str) -> Error {
+    let what = format!("what the file says of the model of its rows makes no sense: {why}");
+    Error::refused(what, Advice::set("model", "names the model"))
+}
