@@ -8,12 +8,14 @@ mod help;
 mod models;
 mod named;
 mod quantize;
+mod search;
 mod words;
 
 pub(crate) use encoder::{Compare, Embed, Tokenize};
 pub(crate) use global::{Global, color_of};
 pub(crate) use models::{Models, ModelsVerb, Pull};
 pub(crate) use quantize::Quantize;
+pub(crate) use search::{HitsOutput, Neighbours, Recall, Search};
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 
 use named::Named;
@@ -88,6 +90,9 @@ Examples:
     Embed(Embed),
     Compare(Compare),
     Tokenize(Tokenize),
+    Search(Search),
+    Recall(Recall),
+    Neighbours(Neighbours),
     /// Compare two files by content, or two models by their vectors
     #[command(after_help = "Exit code: 0 the same within the tolerance, 1 different.
 
@@ -413,6 +418,9 @@ pub(crate) fn command() -> Command {
         ("similar", none),
         ("analogy", none),
         ("evaluate", none),
+        ("search", none),
+        ("recall", none),
+        ("neighbours", none),
         ("metadata", none),
         ("diff", none),
         ("select", |_| true),

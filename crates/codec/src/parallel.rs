@@ -20,6 +20,19 @@ pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
+/// Does work whose loops run on this many threads; on those of the pool that it is called in without
+/// a number, or where threads can't be started.
+pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> T {
+    #[cfg(feature = "threads")]
+    if let Some(threads) = threads
+        && let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads).build()
+    {
+        return pool.install(work);
+    }
+    let _ = threads;
+    work()
+}
+
 #[cfg(not(feature = "threads"))]
 mod sequential {
     use std::slice::{Chunks, ChunksExact, ChunksExactMut, ChunksMut, Iter};

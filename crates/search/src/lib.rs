@@ -24,10 +24,12 @@
 mod nearest;
 mod prepared;
 mod rows;
+mod stub;
 mod top;
 
 pub use nearest::{NotFinite, nearest, nearest_telling, nearest_within};
 pub use rows::{Matrix, Rows};
+pub use stub::{Ask, Exact, Found, Neighbours, RowSet, score};
 
 use std::fmt;
 
@@ -41,6 +43,8 @@ pub enum Metric {
     /// queries need to have length 1, and any length that is not infinite will do. A row or a query
     /// of zeros scores 0. By rounding, a score can be above 1 by some 10^-7.
     Cosine,
+    /// L2.
+    L2,
 }
 
 /// A vector to find the nearest rows of, and rows that are not wanted.

@@ -221,7 +221,7 @@ impl<R: Rows + ?Sized> Pass<'_, R> {
         match batch.metric {
             // Rows without values are all zero.
             _ if self.dim == 0 => scores.fill(0.0),
-            Metric::Dot => dot::dots(rows, &batch.vectors, self.dim, scores),
+            Metric::Dot | Metric::L2 => dot::dots(rows, &batch.vectors, self.dim, scores),
             Metric::Cosine => {
                 dot::dots_and_squares(rows, &batch.vectors, self.dim, scores, squares);
                 if let Some(counter) = self.not_finite {

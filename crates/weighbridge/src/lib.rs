@@ -65,12 +65,15 @@ mod conversion;
 mod diff;
 mod edit;
 pub mod embed;
+pub mod index;
 mod metadata;
 #[cfg(feature = "models")]
 pub mod models;
 mod pattern;
 mod quantization;
 pub mod quantize;
+pub mod records;
+mod rows;
 mod stats;
 mod summary;
 mod verify;
@@ -83,10 +86,12 @@ pub use diff::{
     VectorDifference, default_texts, diff, diff_vectors,
 };
 pub use edit::Edit;
+pub use index::{Index, Recall, recall};
 pub use metadata::{check_changes, check_metadata};
 pub use pattern::Pattern;
 pub use quantization::Quantization;
 pub use quantize::quantize;
+pub use rows::TensorRows;
 pub use stats::{Bin, Stats, stats};
 pub use summary::{
     Detail, ModelSummary, Summary, describe_region, model_summary, summary, vocabulary,

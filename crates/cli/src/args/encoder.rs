@@ -158,15 +158,21 @@ pub(crate) enum PoolingName {
     Max,
 }
 
+impl From<PrecisionName> for Precision {
+    fn from(name: PrecisionName) -> Precision {
+        match name {
+            PrecisionName::F32 => Precision::F32,
+            PrecisionName::Bf16 => Precision::Bf16,
+            PrecisionName::Q8 => Precision::Q8,
+        }
+    }
+}
+
 impl Model {
     /// What was asked for, without what only some verbs have.
     pub(crate) fn settings(&self, pooling: Option<PoolingName>) -> Settings {
         Settings {
-            precision: match self.precision {
-                PrecisionName::F32 => Precision::F32,
-                PrecisionName::Bf16 => Precision::Bf16,
-                PrecisionName::Q8 => Precision::Q8,
-            },
+            precision: self.precision.into(),
             pooling: pooling.map(|pooling| match pooling {
                 PoolingName::Mean => Pooling::Mean,
                 PoolingName::Cls => Pooling::Cls,

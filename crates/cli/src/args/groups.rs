@@ -3,10 +3,11 @@
 use clap::Command;
 
 /// Every verb once; `help` is clap's own.
-pub(super) const GROUPS: [(&str, &[&str]); 5] = [
+pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Files", &["inspect", "verify", "convert", "quantize", "diff", "metadata", "formats"]),
     ("Words", &["lookup", "similar", "analogy", "evaluate", "select"]),
     ("Texts", &["embed", "compare", "tokenize"]),
+    ("Rows", &["search", "neighbours", "recall"]),
     ("Models", &["pull", "models"]),
     ("The program", &["quickstart", "completions", "man", "help"]),
 ];

@@ -8,16 +8,20 @@ mod diff;
 mod embed;
 mod evaluate;
 mod formats;
+mod hits;
 mod inspect;
 mod lookup;
 mod man;
 mod metadata;
 mod models;
+mod neighbours;
 mod output;
 mod pull;
 mod quantize;
 mod questions;
 mod quickstart;
+mod recall;
+mod search;
 mod select;
 mod similar;
 mod text_input;
@@ -53,6 +57,9 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Models(args) => models::run(&args),
         Verb::Embed(args) => embed::run(&args, &options, files),
         Verb::Compare(args) => compare::run(&args, &options, files),
+        Verb::Search(args) => search::run(&args, &options, files),
+        Verb::Recall(args) => recall::run(&args, &options, files),
+        Verb::Neighbours(args) => neighbours::run(&args, &options, files),
         Verb::Tokenize(args) => tokenize::run(&args, &options, files),
         Verb::Diff(args) => diff::run(&args, &options, files),
         Verb::Formats(args) => formats::run(&args),
@@ -138,13 +145,20 @@ impl Files {
 /// the purpose, which is said.
 fn prompted(encoder: &Encoder, given: Option<&str>, purpose: Purpose) -> Result<Encoder, Error> {
     let encoder = encoder.with_prompt(&PromptChoice::new(given, purpose))?;
-    if let (Some(prompt), None) = (encoder.prompt(), given) {
+    if given.is_none() {
+        say_prompt(&encoder);
+    }
+    Ok(encoder)
+}
+
+/// Says what stands in front of texts though nobody asked for it.
+fn say_prompt(encoder: &Encoder) {
+    if let Some(prompt) = encoder.prompt() {
         let text = &prompt.text;
         say_note(&format!(
             "{text:?} stands in front of every text, as the model asks; --prompt '' leaves it out"
         ));
     }
-    Ok(encoder)
 }
 
 /// Says something on standard error that is no failure.

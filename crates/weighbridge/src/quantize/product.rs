@@ -1,7 +1,7 @@
 //! Product quantization of word embeddings: what finalfusion holds.
 
 use super::{ErrorSums, Kept, KeptReason, Quantization, QuantizeReport, Quantized};
-use crate::words::{TensorRows, search_error};
+use crate::rows::{TensorRows, search_error};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use weighbridge_codec::parallel::*;

@@ -13,17 +13,14 @@
 
 mod evaluate;
 mod explicit;
-mod rows;
 mod select;
 
 pub use evaluate::{Evaluation, Score, Section, evaluate};
 pub use explicit::to_explicit;
-pub use rows::TensorRows;
 pub(crate) use select::give_words;
 pub use select::{Selected, parse_words, select};
 
-use rows::floats;
-pub(crate) use rows::search_error;
+use crate::rows::{TensorRows, floats, search_error};
 use serde::Serialize;
 use std::borrow::Cow;
 #[cfg(feature = "fs")]
@@ -131,6 +128,11 @@ impl Embeddings {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Whether rows have words, rather than going by their numbers.
+    pub(crate) fn has_own_words(&self) -> bool {
+        self.words.is_some()
     }
 
     /// How many values a vector has.

@@ -56,7 +56,7 @@ pub(crate) fn search_error(error: weighbridge_search::Error) -> Error {
 }
 
 /// Rows of f32 as they lie in memory, where this machine has numbers as the file has them.
-pub(super) fn floats(tensor: &Tensor, start: usize, n: usize, dim: usize) -> Option<&[f32]> {
+pub(crate) fn floats(tensor: &Tensor, start: usize, n: usize, dim: usize) -> Option<&[f32]> {
     if cfg!(target_endian = "big") || tensor.encoding != Encoding::Plain(DType::F32) {
         return None;
     }
