@@ -199,6 +199,9 @@ pub(crate) struct Convert {
     /// Give subwords in buckets names and rows of their own; buckets without a word are left out
     #[arg(long)]
     pub explicit: bool,
+    /// Measure how many of the ten nearest rows stay the same, after writing
+    #[arg(long)]
+    pub recall: bool,
     /// Print the plan, the sizes and the losses without writing
     #[arg(long, alias = "report-only")]
     pub dry_run: bool,

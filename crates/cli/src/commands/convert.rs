@@ -3,11 +3,12 @@
 use super::Files;
 use super::output::{carry_out, planned};
 use crate::args::Convert;
+use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::DType;
 use weighbridge::words::parse_words;
-use weighbridge::{Error, Formats, Options, Output, check_changes};
+use weighbridge::{Conversion, Error, Formats, Options, Output, Recall, check_changes};
 
 pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage).growing(&args.growth);
@@ -28,7 +29,23 @@ pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<Exi
         planned(&args.input, || format.plan(&container, options))?.accept_losses(args.allow_loss);
     let output = Output::new(output).overwrite(args.force);
     let outcome = carry_out(&plan, &output, args.dry_run)?;
-    if args.json { super::print_json(&outcome.conversion) } else { outcome.tell("") }
+    let recall = match args.recall && !args.dry_run {
+        true => super::hits::recall_of_written(&container, &output)?,
+        false => None,
+    };
+    if args.json {
+        return super::print_json(&Line { conversion: &outcome.conversion, recall: &recall });
+    }
+    let told = recall.map(|found| format!("  recall   {}\n", super::hits::recall_text(&found)));
+    outcome.tell(&told.unwrap_or_default())
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    conversion: &'a Conversion,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recall: &'a Option<Recall>,
 }
 
 /// The type that `--dtype` names; only known ones get this far.

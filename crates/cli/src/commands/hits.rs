@@ -3,15 +3,16 @@
 use super::output::carry_out;
 use super::{Files, json_line};
 use crate::args::HitsOutput;
+use crate::progress::with_bar;
 use crate::render::{BOLD, DIM, Table, marked, safe, shortened, styled};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use weighbridge::index::{Asked, HitTable, NamedHit};
+use weighbridge::index::{self, Asked, HitTable, NamedHit};
 use weighbridge::plan::{FilePlan, Piece, Report};
 use weighbridge::search::Hit;
-use weighbridge::{Error, Format, Formats, Index, Options, Output, Plan};
+use weighbridge::{Container, Error, Format, Formats, Index, Options, Output, Plan, Recall};
 
 /// The longest text of a record that is shown to people.
 const LONGEST: usize = 240;
@@ -181,8 +182,17 @@ pub(super) fn tell_not_finite(index: &Index) {
     }
 }
 
+/// What became of the neighbours of rows that were written.
+pub(super) fn recall_of_written(
+    before: &Container,
+    output: &Output,
+) -> Result<Option<Recall>, Error> {
+    let label = safe(&output.path.display().to_string());
+    with_bar(&label, |progress| index::recall_of_written(before, &output.path, progress))
+}
+
 /// What became of neighbours, in one line.
-pub(super) fn recall_text(found: &weighbridge::Recall) -> String {
+pub(super) fn recall_text(found: &Recall) -> String {
     let recall = styled(BOLD, format!("{:.4}", found.recall));
     format!(
         "{recall} of the {} nearest rows are the same, over {} queries; rank correlation {:.4}, \

@@ -54,7 +54,12 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
     drop(words);
     let plan = quantized.plan.accept_losses(args.allow_loss);
     let outcome = super::output::carry_out(&plan, &output, args.dry_run)?;
-    let report = &quantized.report;
+    let mut report = quantized.report;
+    if !args.dry_run && report.recall_at_10.is_none() {
+        let found = super::hits::recall_of_written(&container, &output)?;
+        report.recall_at_10 = found.map(|found| found.recall);
+    }
+    let report = &report;
     let loses = !plan.report.losses.is_empty() && !args.allow_loss;
     let needs = (args.dry_run && loses).then_some("--allow-loss");
     if args.json {
@@ -154,7 +159,7 @@ fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>, all: bo
     ));
     if let Some(recall) = report.recall_at_10 {
         out.push_str(&format!(
-            "  recall   {:.1} % of the ten nearest words are still among them\n",
+            "  recall   {:.1} % of the ten nearest rows are still among them\n",
             100.0 * recall
         ));
     }

@@ -34,6 +34,9 @@ mod texts;
 pub use answer::{Answer, Asked, HitTable, NamedHit};
 pub use filter::{Filter, parse_filter};
 pub use neighbours::{Group, group_near, neighbours};
+pub(crate) use recall::USUAL_SAMPLE;
+#[cfg(feature = "fs")]
+pub use recall::recall_of_written;
 pub use recall::{Recall, RecallSettings, recall};
 #[cfg(feature = "models")]
 pub use texts::TextSettings;

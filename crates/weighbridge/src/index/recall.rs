@@ -2,8 +2,15 @@
 
 use super::Index;
 use serde::Serialize;
+#[cfg(feature = "fs")]
+use std::path::Path;
+#[cfg(feature = "fs")]
+use weighbridge_format::{Container, model::MATRIX};
 use weighbridge_format::{Error, Progress, Stage};
 use weighbridge_search::{Ask, Metric, Query, score};
+
+/// Rows that are asked with where nobody asked for a measurement: it takes no longer than writing.
+pub(crate) const USUAL_SAMPLE: usize = 200;
 
 /// Queries that go through both files together.
 const TOGETHER: usize = 256;
@@ -100,6 +107,30 @@ pub fn recall(
         progress.advance(rows.len() as u64)?;
     }
     Ok(sums.result(k))
+}
+
+/// What became of the neighbours of rows or words in a file that was written of them; nothing if they
+/// are none, or fewer than two.
+///
+/// # Errors
+/// If the file can't be read; [`Error::Cancelled`].
+#[cfg(feature = "fs")]
+pub fn recall_of_written(
+    before: &Container,
+    written: &Path,
+    progress: &mut Progress,
+) -> Result<Option<Recall>, Error> {
+    let is_words = before.vocabulary.is_some() && before.tensor(MATRIX).is_some();
+    if before.rows().is_none() && !is_words {
+        return Ok(None);
+    }
+    let Ok(first) = Index::of(before, None) else { return Ok(None) };
+    let second = Index::open(written)?;
+    if first.len() < 2 || first.check_same_shape(&second).is_err() {
+        return Ok(None);
+    }
+    let settings = RecallSettings { sample: USUAL_SAMPLE, ..RecallSettings::default() };
+    recall(&first, &second, None, &settings, progress).map(Some)
 }
 
 /// Some of `count` numbers in ascending order, all where there are no more: a step, and from a

@@ -1,7 +1,7 @@
 //! Product quantization of word embeddings: what finalfusion holds.
 
 use super::{ErrorSums, Kept, KeptReason, Quantization, QuantizeReport, Quantized};
-use crate::rows::{TensorRows, search_error};
+use crate::index::{Index, RecallSettings, USUAL_SAMPLE, recall};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use weighbridge_codec::parallel::*;
@@ -9,15 +9,11 @@ use weighbridge_codec::product::{Codebook, Training, TrainingError};
 use weighbridge_format::model::{Encoding, Produce, Product, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Progress, Stage, Tensor, View};
-use weighbridge_search::{Metric, Query, Rows, Unreadable, nearest_within};
 
 /// Rows that a codebook is made from: more hardly make it better.
 const SAMPLE: u64 = 100_000;
 /// Rows that are encoded together.
 const TOGETHER: usize = 1024;
-/// Rows whose neighbours before and after are compared, and how many neighbours.
-const ASKED: u64 = 200;
-const NEIGHBOURS: usize = 10;
 
 /// How rows are cut, and what chooses the centroids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +60,7 @@ pub(super) fn run(
     let Quantization { settings, format, mut container, chosen, kept, .. } = job;
     let index = chosen.first().map_or(0, |c| c.tensor);
     let found = container.word_matrix()?;
-    let words = to_len(found.word_rows());
+    let words = found.word_rows();
     let tensor = found.matrix.clone();
     if container.vocabulary.is_none() && container.subwords.is_none() {
         // The format would say so when all the work is done.
@@ -86,7 +82,7 @@ pub(super) fn run(
     let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
     let after = Tensor::stored(name, encoding.clone(), shape, View::owned(codes))?;
     let errors = compare(&tensor, &after)?;
-    let recall = recall(&tensor, &after, words)?;
+    let recall = neighbours_kept(&tensor, &after, words, progress)?;
     // The codes are there already: a fortieth of the values.
     let target = Target { encoding, data: Arc::new(Codes(after)), bounds: (0.0, 0.0) };
     container.tensors[index].target = Some(target);
@@ -199,32 +195,20 @@ fn compare(before: &Tensor, after: &Tensor) -> Result<ErrorSums, Error> {
 }
 
 /// How many of the nearest words of some words are still among their nearest.
-#[allow(clippy::cast_precision_loss)]
-fn recall(before: &Tensor, after: &Tensor, words: usize) -> Result<Option<f64>, Error> {
+fn neighbours_kept(
+    before: &Tensor,
+    after: &Tensor,
+    words: u64,
+    progress: &mut Progress,
+) -> Result<Option<f64>, Error> {
     if words < 2 {
         return Ok(None);
     }
-    let step = (words as u64).div_ceil(ASKED).max(1);
-    let asked: Vec<usize> = (0..words).step_by(to_len(step)).collect();
-    let neighbours = |tensor: &Tensor| {
-        let rows = TensorRows::new(tensor);
-        let vector = |row: &usize| Ok(rows.block(*row, 1, &mut Vec::new())?.to_vec());
-        let vectors: Result<Vec<Vec<f32>>, Unreadable> = asked.iter().map(vector).collect();
-        let vectors = vectors.map_err(|e| search_error(e.into()))?;
-        let queries: Vec<Query> = vectors
-            .iter()
-            .zip(&asked)
-            .map(|(vector, row)| Query { vector, exclude: std::slice::from_ref(row) })
-            .collect();
-        nearest_within(&rows, words, &queries, NEIGHBOURS, Metric::Cosine).map_err(search_error)
-    };
-    let (before, after) = (neighbours(before)?, neighbours(after)?);
-    let (mut found, mut all) = (0, 0);
-    for (before, after) in before.iter().zip(&after) {
-        all += before.len();
-        found += before.iter().filter(|b| after.iter().any(|a| a.row == b.row)).count();
-    }
-    Ok((all > 0).then(|| found as f64 / all as f64))
+    let index = |tensor: &Tensor| Index::new(tensor.first_rows(words)?);
+    let mut settings = RecallSettings::default();
+    settings.sample = USUAL_SAMPLE;
+    let found = recall(&index(before)?, &index(after)?, None, &settings, progress)?;
+    Ok(Some(found.recall))
 }
 
 fn to_product(book: &Codebook, norms: Option<View>) -> Option<Product> {

@@ -23,7 +23,8 @@ pub struct QuantizeReport {
     pub tensors: Vec<QuantizedTensor>,
     /// The tensors that stay as they are.
     pub kept: Vec<Kept>,
-    /// Of product quantization: the share of the ten nearest words that are still among them.
+    /// The share of the ten nearest rows that are still among them: of product quantization, and what
+    /// was measured of a file that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall_at_10: Option<f64>,
     /// Of a model that the encoder can use: what became of its vectors.
