@@ -71,6 +71,7 @@ pub mod models;
 mod pattern;
 mod quantization;
 pub mod quantize;
+mod rows;
 mod stats;
 mod summary;
 mod verify;
@@ -87,6 +88,7 @@ pub use metadata::{check_changes, check_metadata};
 pub use pattern::Pattern;
 pub use quantization::Quantization;
 pub use quantize::quantize;
+pub use rows::TensorRows;
 pub use stats::{Bin, Stats, stats};
 pub use summary::{
     Detail, ModelSummary, Summary, describe_region, model_summary, summary, vocabulary,

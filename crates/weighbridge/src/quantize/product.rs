@@ -1,7 +1,7 @@
 //! Product quantization of word embeddings: what finalfusion holds.
 
 use super::{ErrorSums, Kept, KeptReason, Quantization, QuantizeReport, Quantized};
-use crate::words::{TensorRows, search_error};
+use crate::rows::{TensorRows, search_error};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use weighbridge_codec::parallel::*;
@@ -9,7 +9,7 @@ use weighbridge_codec::product::{Codebook, Training, TrainingError};
 use weighbridge_format::model::{Encoding, Produce, Product, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Progress, Stage, Tensor, View};
-use weighbridge_search::{Metric, Query, Rows, Unreadable, nearest_within};
+use weighbridge_search::{Ask, Exact, Metric, Neighbours, Query, Rows, Unreadable};
 
 /// Rows that a codebook is made from: more hardly make it better.
 const SAMPLE: u64 = 100_000;
@@ -216,7 +216,8 @@ fn recall(before: &Tensor, after: &Tensor, words: usize) -> Result<Option<f64>, 
             .zip(&asked)
             .map(|(vector, row)| Query { vector, exclude: std::slice::from_ref(row) })
             .collect();
-        nearest_within(&rows, words, &queries, NEIGHBOURS, Metric::Cosine).map_err(search_error)
+        let ask = Ask::new(NEIGHBOURS, Metric::Cosine).with_limit(words);
+        Ok(Exact::new(&rows).search(&queries, &ask).map_err(search_error)?.hits)
     };
     let (before, after) = (neighbours(before)?, neighbours(after)?);
     let (mut found, mut all) = (0, 0);
