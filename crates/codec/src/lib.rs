@@ -7,8 +7,9 @@
 //! * [`minifloat`]: floats of eight bits and fewer.
 //! * [`scan`]: looking for NaN and infinity.
 //! * [`block`]: block quantization: codecs, and the table of them.
-//! * [`dot`]: products of rows of floats with vectors.
+//! * [`dot`]: products of rows with vectors, as they are stored.
 //! * [`integer`]: whole tensors as integers with one scale.
+//! * [`panel`]: vectors packed side by side for products with many.
 //! * [`parallel`]: loops on all cores, where there are threads.
 //! * [`product`]: product quantization, the codes of word embeddings.
 //! * [`simd`]: vectors for each kind of processor, which the kernels are written with.
@@ -24,6 +25,7 @@ mod dtype;
 pub mod element;
 pub mod integer;
 pub mod minifloat;
+pub mod panel;
 pub mod parallel;
 pub mod product;
 pub mod scan;

@@ -11,25 +11,38 @@
 //! # Ok::<(), weighbridge_search::Error>(())
 //! ```
 //!
-//! * [`Rows`]: any matrix, lent or decoded block by block; [`Matrix`] for values in memory.
+//! * [`Rows`]: any matrix, lent or decoded block by block, also as it is stored ([`Stored`]);
+//!   [`Matrix`] for values in memory.
 //! * [`nearest`]: the best rows for one query or many, on all cores of the rayon pool that it is
-//!   called in.
+//!   called in. [`Ask`] says more: among which rows.
+//! * [`Neighbours`]: what can be asked. [`Exact`] looks at every row.
+//! * [`score`]: what results are ranked by.
 //!
 //! What is found depends on the values alone: not on the number of threads, nor on the other
 //! queries of a batch, nor on how the rows are lent; and scores have the same bits.
+//!
+//! # How it is exact
+//!
+//! A search reads rows as fast as memory gives them, in the encoding that they have, and multiplies
+//! them with f32 or integers. Each such product comes with a bound of its error. A row that could be
+//! one of the best by that is scored once more in f64, as [`score`] defines it; these are few.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod nearest;
-mod prepared;
+mod ask;
+mod bound;
+mod exact;
+mod form;
+mod row_set;
 mod rows;
-mod stub;
+mod score;
 mod top;
 
-pub use nearest::{NotFinite, nearest, nearest_telling, nearest_within};
-pub use rows::{Matrix, Rows};
-pub use stub::{Ask, Exact, Found, Neighbours, RowSet, score};
+pub use ask::{Ask, Exact, Found, Neighbours, NotFinite, nearest};
+pub use row_set::RowSet;
+pub use rows::{Matrix, Rows, Stored};
+pub use score::score;
 
 use std::fmt;
 
@@ -41,9 +54,9 @@ pub enum Metric {
     Dot,
     /// The cosine similarity: the dot product of the two vectors at length 1. Neither rows nor
     /// queries need to have length 1, and any length that is not infinite will do. A row or a query
-    /// of zeros scores 0. By rounding, a score can be above 1 by some 10^-7.
+    /// of zeros scores 0.
     Cosine,
-    /// L2.
+    /// The Euclidean distance, negative, so that higher is nearer here too.
     L2,
 }
 
@@ -61,7 +74,9 @@ pub struct Query<'a> {
 pub struct Hit {
     /// The index of the row.
     pub row: usize,
-    /// The row's dot product with the query, or its cosine; higher is nearer.
+    /// The row's dot product with the query, its cosine, or its negative distance; higher is
+    /// nearer. Rows are ranked by the same in f64, see [`score`], so that two may have the same
+    /// here.
     pub score: f32,
 }
 

@@ -1,69 +1,32 @@
 //! What is found, against looking at every row in f64; and that it does not depend on how.
 
+mod common;
+
+use common::{METRICS, Random, best, found, query, same};
 use weighbridge_search::{
-    Error, Hit, Matrix, Metric, Query, Rows, Unreadable, nearest, nearest_telling, nearest_within,
+    Ask, Error, Exact, Hit, Matrix, Metric, Neighbours, Query, Rows, Unreadable, nearest, score,
 };
 
-const METRICS: [Metric; 2] = [Metric::Dot, Metric::Cosine];
-
-/// Numbers that look random, the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        self.0 >> 33
-    }
-
-    fn floats(&mut self, count: usize) -> Vec<f32> {
-        (0..count).map(|_| self.next() as f32 / (1u64 << 30) as f32 - 1.0).collect()
-    }
-}
-
-fn query(vector: &[f32]) -> Query<'_> {
-    Query { vector, exclude: &[] }
-}
-
-fn found(hits: &[Hit]) -> Vec<usize> {
-    hits.iter().map(|hit| hit.row).collect()
-}
-
-/// The score in f64, and how far f32 may be from it.
-fn exact(row: &[f32], query: &[f32], metric: Metric) -> (f64, f64) {
-    let sum = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
-    };
-    let (product, lengths) = (sum(row, query), (sum(row, row) * sum(query, query)).sqrt());
-    let rounding = (row.len() + 8) as f64 * f64::from(f32::EPSILON);
-    match metric {
-        Metric::Dot => (product, rounding * lengths),
-        Metric::Cosine if lengths == 0.0 => (0.0, 0.0),
-        Metric::Cosine => (product / lengths, rounding),
-        other => panic!("{other:?} is not checked here"),
-    }
-}
-
-/// Whether these are the best `k`, as far as f32 can tell.
+/// Whether these are the best `k`, to the bit.
 fn check(rows: &[f32], query: &Query, k: usize, metric: Metric, hits: &[Hit]) {
-    let dim = query.vector.len();
-    let mut all: Vec<(f64, f64, usize)> = Vec::new();
-    for (index, row) in rows.chunks_exact(dim).enumerate() {
-        if !query.exclude.contains(&index) {
-            let (score, rounding) = exact(row, query.vector, metric);
-            all.push((score, rounding, index));
+    let expected = best(rows, query, k, metric, |_| true);
+    assert!(same(hits, &expected), "{metric:?} {hits:?} {expected:?}");
+}
+
+/// What the library says a score is, and what the tests do.
+#[test]
+fn the_definition_is_public() {
+    let random = &mut Random(21);
+    for dim in 0..40 {
+        let (row, vector) = (random.floats(dim), random.floats(dim));
+        for metric in METRICS {
+            let (found, expected) =
+                (score(&row, &vector, metric), common::exact(&row, &vector, metric));
+            assert_eq!(found.to_bits(), expected.to_bits(), "{dim} {metric:?}");
         }
     }
-    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(&b.2)));
-    assert_eq!(hits.len(), k.min(all.len()));
-    let mut seen = std::collections::HashSet::new();
-    for (hit, (best, rounding, _)) in hits.iter().zip(&all) {
-        let (score, own) = exact(&rows[hit.row * dim..][..dim], query.vector, metric);
-        assert!((f64::from(hit.score) - score).abs() <= own, "{dim} {metric:?} {hit:?} {score}");
-        // The row at this place may be another only if the two are as good as equal.
-        assert!((score - best).abs() <= 2.0 * (own + rounding), "{dim} {metric:?} {hit:?} {best}");
-        assert!(seen.insert(hit.row) && !query.exclude.contains(&hit.row));
-    }
-    assert!(hits.is_sorted_by(|a, b| a.score > b.score || a.score == b.score && a.row < b.row));
+    assert_eq!(score(&[3.0, 4.0], &[0.0, 0.0], Metric::L2), -5.0);
+    assert!(score(&[f32::INFINITY, 0.0], &[0.0, 1.0], Metric::Cosine).is_nan());
 }
 
 #[test]
@@ -121,7 +84,9 @@ fn batches_and_threads_change_no_bit() {
 fn ties_go_to_the_lower_row() {
     let rows: Vec<f32> = (0..40_000).flat_map(|i| [f32::from(i % 3 == 1), 0.0]).collect();
     let matrix = Matrix::new(&rows, 2).unwrap();
-    for metric in METRICS {
+    let hits = nearest(&matrix, &[query(&[1.0, 0.0])], 4, Metric::L2).unwrap();
+    assert_eq!(found(&hits[0]), [1, 4, 7, 10]);
+    for metric in [Metric::Dot, Metric::Cosine] {
         let hits = nearest(&matrix, &[query(&[1.0, 0.0])], 4, metric).unwrap();
         assert_eq!(found(&hits[0]), [1, 4, 7, 10]);
         // All scores are zero, of either sign.
@@ -158,7 +123,8 @@ fn rows_can_be_excluded_and_bounded() {
     let matrix = Matrix::new(&rows, 1).unwrap();
     let ask = |limit, k, exclude: &[usize]| {
         let query = Query { vector: &[1.0], exclude };
-        found(&nearest_within(&matrix, limit, &[query], k, Metric::Dot).unwrap()[0])
+        let ask = Ask::new(k, Metric::Dot).with_limit(limit);
+        found(&Exact::new(matrix).search(&[query], &ask).unwrap().hits[0])
     };
     assert_eq!(ask(usize::MAX, 3, &[998, 5, 998, usize::MAX]), [999, 997, 996]);
     assert_eq!(ask(500, 3, &[498, 700]), [499, 497, 496]);
@@ -172,7 +138,7 @@ fn nan_is_never_found() {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     let rows = [nan, 1.0, 1.0, 1.0, 0.0, nan, -2.0, 1.0, nan, nan, -inf, inf];
     let matrix = Matrix::new(&rows, 2).unwrap();
-    for metric in METRICS {
+    for metric in [Metric::Dot, Metric::Cosine] {
         let hits = nearest(&matrix, &[query(&[1.0, 1.0])], usize::MAX, metric).unwrap();
         assert_eq!(found(&hits[0]), [1, 3]);
         let hits = nearest(&matrix, &[query(&[1.0, nan])], usize::MAX, metric).unwrap();
@@ -290,7 +256,8 @@ fn rows_that_are_not_finite_are_counted() {
     let vectors = Random(10).floats(200 * dim);
     let queries: Vec<_> = vectors.chunks(dim).map(query).collect();
     let told = |queries: &[Query], limit| {
-        nearest_telling(&rows, limit, queries, 3, Metric::Cosine).unwrap().1
+        let ask = Ask::new(3, Metric::Cosine).with_limit(limit);
+        Exact::new(&rows).search(queries, &ask).unwrap().not_finite
     };
     for some in [1, 64, 65, 200] {
         let not_finite = told(&queries[..some], usize::MAX).unwrap();

@@ -1,15 +1,32 @@
-//! Dot products of rows of f32 with vectors, and the squared lengths of the rows.
+//! Products of rows with vectors, the kernels of searching, for rows as they are stored.
 //!
-//! A dot product is defined so: value `i` is accumulated into sum `i % 8` by a fused
+//! * [`dots`], [`dots_and_squares`]: rows of floats with a few vectors, and their squared lengths.
+//! * [`code_dots`]: rows of codes of one byte with a vector of integers, exactly.
+//! * [`lookup_sums`]: rows of codes for parts of vectors.
+//! * [`Panels`]: rows with many vectors, of which only those products are told that reach a limit.
+//! * [`next_to_reach`]: the products of a few that do.
+//!
+//! A dot product of floats with a few vectors is defined so: value `i` is accumulated into sum `i % 8` by a fused
 //! multiply-add, which rounds once, and the eight sums are added in a fixed order. Vectors are padded
-//! with zeros to a multiple of eight. Every function here keeps to that at every level. So the product of a row with a query has the same
-//! bits whether it was asked for alone or among others, and on every machine (a processor without
-//! fused multiply-add computes it slowly).
-//!
-//! To first order it differs from the exact sum of products by at most `(dim / 8 + 4) * 2^-24` of
-//! the sum of their absolute values, as far as nothing overflows and products are not below 2^-126.
+//! with zeros to a multiple of eight. To first order it differs from the exact sum of products by at most
+//! `(dim / 8 + 4) * 2^-24` of the sum of their absolute values, as far as nothing overflows and products
+//! are not below 2^-126. With many vectors values are accumulated one behind the other, and the
+//! bound is `(dim + 1) * 2^-24`.
+
+mod codes;
+mod lookup;
+mod many;
+mod reach;
+mod stored;
+
+pub use codes::{CODES_TOGETHER, code_dots, widen_codes};
+pub use lookup::{Table, lookup_sums};
+pub use many::{Factor, Panels, Reached};
+pub use reach::next_to_reach;
+pub use stored::{Bf16, F16, F32, StoredFloat};
 
 use crate::simd::{Eight, EightKernel, Level};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Rows that are multiplied at the same time, one from each quarter of all: memory is read faster in
@@ -29,8 +46,14 @@ const CACHED_VALUES: usize = 4096;
 ///
 /// When `dim` is 0, `rows` or `queries` are not whole rows of `dim` values, or `products` does not
 /// have a place for each product exactly.
-pub fn dots(rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
-    dots_at(Level::best(), rows, queries, dim, products);
+pub fn dots<S: StoredFloat>(
+    level: Level,
+    rows: &[S::Stored],
+    queries: &[f32],
+    dim: usize,
+    products: &mut [f32],
+) {
+    Sweep::<S>::new(level, rows, queries, dim, products, &mut []).run::<false>();
 }
 
 /// Like [`dots`], and each row's product with itself: its squared length.
@@ -38,36 +61,22 @@ pub fn dots(rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
 /// # Panics
 ///
 /// As [`dots`], and when `squares` does not have a place for each row exactly.
-pub fn dots_and_squares(
-    rows: &[f32],
-    queries: &[f32],
-    dim: usize,
-    products: &mut [f32],
-    squares: &mut [f32],
-) {
-    dots_and_squares_at(Level::best(), rows, queries, dim, products, squares);
-}
-
-fn dots_at(level: Level, rows: &[f32], queries: &[f32], dim: usize, products: &mut [f32]) {
-    Sweep::new(level, rows, queries, dim, products, &mut []).run::<false>();
-}
-
-fn dots_and_squares_at(
+pub fn dots_and_squares<S: StoredFloat>(
     level: Level,
-    rows: &[f32],
+    rows: &[S::Stored],
     queries: &[f32],
     dim: usize,
     products: &mut [f32],
     squares: &mut [f32],
 ) {
     assert_eq!(squares.len(), rows.len() / dim, "a square for each row");
-    Sweep::new(level, rows, queries, dim, products, squares).run::<true>();
+    Sweep::<S>::new(level, rows, queries, dim, products, squares).run::<true>();
 }
 
 /// The products of all rows with all queries.
-struct Sweep<'a> {
+struct Sweep<'a, S: StoredFloat> {
     level: Level,
-    rows: &'a [f32],
+    rows: &'a [S::Stored],
     row_count: usize,
     queries: &'a [f32],
     query_count: usize,
@@ -76,10 +85,10 @@ struct Sweep<'a> {
     squares: &'a mut [f32],
 }
 
-impl<'a> Sweep<'a> {
+impl<'a, S: StoredFloat> Sweep<'a, S> {
     fn new(
         level: Level,
-        rows: &'a [f32],
+        rows: &'a [S::Stored],
         queries: &'a [f32],
         dim: usize,
         products: &'a mut [f32],
@@ -136,7 +145,7 @@ impl<'a> Sweep<'a> {
         spacing: usize,
         first: usize,
     ) -> usize {
-        self.level.run_eight(Strip::<ROWS, QUERIES, SQUARES> {
+        self.level.run_eight(Strip::<S, ROWS, QUERIES, SQUARES> {
             rows: self.rows,
             range,
             spacing,
@@ -144,6 +153,7 @@ impl<'a> Sweep<'a> {
             dim: self.dim,
             products: &mut self.products[first * self.row_count..][..QUERIES * self.row_count],
             squares: self.squares,
+            stored: PhantomData,
         });
         QUERIES
     }
@@ -151,27 +161,28 @@ impl<'a> Sweep<'a> {
 
 /// `QUERIES` queries with the rows of a range, and those `spacing` rows behind them, `ROWS` times;
 /// and the squared lengths of these rows if `SQUARES`.
-struct Strip<'a, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> {
-    rows: &'a [f32],
+struct Strip<'a, S: StoredFloat, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> {
+    rows: &'a [S::Stored],
     range: Range<usize>,
     spacing: usize,
     queries: &'a [f32],
     dim: usize,
     products: &'a mut [f32],
     squares: &'a mut [f32],
+    stored: PhantomData<S>,
 }
 
-impl<const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
-    for Strip<'_, ROWS, QUERIES, SQUARES>
+impl<S: StoredFloat, const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
+    for Strip<'_, S, ROWS, QUERIES, SQUARES>
 {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Eight>(self, token: V::Token) {
-        let Strip { rows, range, spacing, queries, dim, products, squares } = self;
+        let Strip { rows, range, spacing, queries, dim, products, squares, .. } = self;
         let row_count = products.len() / QUERIES.max(1);
         for row in range {
-            let (tile_products, tile_squares) = tile::<V, ROWS, QUERIES, SQUARES>(
+            let (tile_products, tile_squares) = tile::<V, S, ROWS, QUERIES, SQUARES>(
                 token,
                 &rows[row * dim..],
                 queries,
@@ -196,9 +207,9 @@ impl<const ROWS: usize, const QUERIES: usize, const SQUARES: bool> EightKernel
 /// Each row with each query, and the squared lengths of the rows if `SQUARES`. A row begins
 /// `stride` values behind the one before, a query right behind it.
 #[inline(always)]
-fn tile<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
+fn tile<V: Eight, S: StoredFloat, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
     token: V::Token,
-    rows: &[f32],
+    rows: &[S::Stored],
     queries: &[f32],
     dim: usize,
     stride: usize,
@@ -220,7 +231,7 @@ fn tile<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
             *query = V::load(token, &parts.0[at]);
         }
         for (row, parts) in row.iter_mut().zip(&row_parts) {
-            *row = V::load(token, &parts.0[at]);
+            *row = S::eight(token, &parts.0[at]);
         }
         sums.add(row, query);
     }
@@ -229,7 +240,7 @@ fn tile<V: Eight, const ROWS: usize, const QUERIES: usize, const SQUARES: bool>(
             *query = V::load_padded(token, parts.1);
         }
         for (row, parts) in row.iter_mut().zip(&row_parts) {
-            *row = V::load_padded(token, parts.1);
+            *row = S::padded(token, parts.1);
         }
         sums.add(row, query);
     }

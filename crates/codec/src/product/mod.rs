@@ -6,6 +6,8 @@
 //! * [`Training`]: makes a codebook for some rows, by k-means for each part. With `rotate`, it also
 //!   finds the rotation with which quantization loses least (optimized product quantization).
 //!
+//! * [`RowDecoder`]: decodes single rows.
+//!
 //! Inside, `kernels` has the two loops that all time is spent in;
 //! `lloyd` is k-means, `rotation` the search for the rotation, `linear` the algebra for that.
 
@@ -14,12 +16,14 @@ mod linear;
 mod lloyd;
 mod random;
 mod rotation;
+mod single;
 #[cfg(test)]
 mod tests;
 mod train;
 
 use kernels::{Centroids, LANES, Lanes, Tiles};
 pub use linear::dot;
+pub use single::RowDecoder;
 pub use train::{Training, TrainingError};
 
 /// What product-quantized rows are decoded with.
@@ -30,6 +34,7 @@ pub struct Codebook {
     centroids: usize,
     values: Vec<f32>,
     projection: Option<Vec<f32>>,
+    distortion: single::Distortion,
 }
 
 impl Codebook {
@@ -49,7 +54,8 @@ impl Codebook {
             && (1..=256).contains(&centroids)
             && dim.checked_mul(centroids) == Some(values.len())
             && projection.as_ref().is_none_or(|p| dim.checked_mul(dim) == Some(p.len()));
-        sound.then_some(Codebook { dim, parts, centroids, values, projection })
+        let distortion = single::Distortion::default();
+        sound.then_some(Codebook { dim, parts, centroids, values, projection, distortion })
     }
 
     /// Values of a row.

@@ -133,7 +133,14 @@ impl Training {
     fn codebook(&self, values: Vec<f32>, projection: Option<Vec<f32>>, dim: usize) -> Codebook {
         // Where a rotation was asked for there is one, if only the identity.
         let projection = projection.or_else(|| self.rotate.then(|| super::linear::identity(dim)));
-        Codebook { dim, parts: self.parts, centroids: self.centroids, values, projection }
+        Codebook {
+            dim,
+            parts: self.parts,
+            centroids: self.centroids,
+            values,
+            projection,
+            distortion: Default::default(),
+        }
     }
 }
 

@@ -75,6 +75,12 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn any_reaches(self, limit: Self) -> bool {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe { _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NLT_UQ>(self.0, limit.0)) != 0 }
+    }
+
+    #[inline(always)]
     fn sums(_: Token, value: i32) -> __m256i {
         // SAFETY: the processor has AVX2, see the token.
         unsafe { _mm256_set1_epi32(value) }
@@ -239,6 +245,34 @@ impl Eight for F32x8 {
     fn from_f16(_: Token, halves: [u8; 16]) -> Self {
         // SAFETY: the processor has AVX2 and F16C, see the token; there are sixteen bytes.
         F32x8(unsafe { _mm256_cvtph_ps(_mm_loadu_si128(halves.as_ptr().cast())) })
+    }
+
+    #[inline(always)]
+    fn from_bf16(_: Token, halves: [u8; 16]) -> Self {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen bytes.
+        F32x8(unsafe {
+            let halves = _mm256_cvtepu16_epi32(_mm_loadu_si128(halves.as_ptr().cast()));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves))
+        })
+    }
+
+    #[inline(always)]
+    fn add_codes(sums: __m256i, codes: &[u8; 16], factors: &[i16; 16]) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen of each.
+        unsafe {
+            let codes = _mm256_cvtepi8_epi16(_mm_loadu_si128(codes.as_ptr().cast()));
+            let factors = _mm256_loadu_si256(factors.as_ptr().cast());
+            _mm256_add_epi32(sums, _mm256_madd_epi16(codes, factors))
+        }
+    }
+
+    #[inline(always)]
+    fn add_code_squares(sums: __m256i, codes: &[u8; 16]) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen bytes.
+        unsafe {
+            let codes = _mm256_cvtepi8_epi16(_mm_loadu_si128(codes.as_ptr().cast()));
+            _mm256_add_epi32(sums, _mm256_madd_epi16(codes, codes))
+        }
     }
 
     #[inline(always)]

@@ -67,6 +67,12 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
     }
 
     #[inline(always)]
+    fn any_reaches(self, limit: Self) -> bool {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(self.0, limit.0) != 0 }
+    }
+
+    #[inline(always)]
     fn sums(_: Self::Token, value: i32) -> __m512i {
         // SAFETY: the processor has AVX-512, see the token.
         unsafe { _mm512_set1_epi32(value) }

@@ -85,6 +85,8 @@ pub trait Vector: Copy {
     fn mul_add(self, by: Self, plus: Self) -> Self;
     /// `yes` where `a` is less than `b`, else `no`.
     fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self;
+    /// Whether any lane is not less than the limit of its lane: those with NaN are not.
+    fn any_reaches(self, limit: Self) -> bool;
 
     /// The same sum in all lanes.
     fn sums(token: Self::Token, value: i32) -> Self::Sums;
@@ -133,10 +135,17 @@ pub trait Eight: Vector {
     fn round(self) -> [i16; 8];
     /// Eight f16, little-endian.
     fn from_f16(token: Self::Token, halves: [u8; 16]) -> Self;
+    /// Eight bf16, little-endian.
+    fn from_bf16(token: Self::Token, halves: [u8; 16]) -> Self;
     /// Bytes as numbers from 0 to 255.
     fn from_u8(token: Self::Token, bytes: [u8; 8]) -> Self;
     /// Bytes as numbers from -128 to 127.
     fn from_i8(token: Self::Token, bytes: [u8; 8]) -> Self;
+    /// Adds `codes[2 * i] * factors[2 * i] + codes[2 * i + 1] * factors[2 * i + 1]` to sum `i`, where
+    /// codes are numbers from -128 to 127.
+    fn add_codes(sums: Self::Sums, codes: &[u8; 16], factors: &[i16; 16]) -> Self::Sums;
+    /// Adds the squares of codes `2 * i` and `2 * i + 1` to sum `i`.
+    fn add_code_squares(sums: Self::Sums, codes: &[u8; 16]) -> Self::Sums;
     /// Bit fields as signed integers. Lane `i` takes `words[i / 4]`, of which the field is brought to
     /// the top, `left[i]` bits to the left, and back with its sign, `right` bits to the right. Both
     /// are less than 32.

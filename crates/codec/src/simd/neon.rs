@@ -83,6 +83,14 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn any_reaches(self, limit: Self) -> bool {
+        // SAFETY: the processor has NEON, see the token.
+        let less = |i: usize| unsafe { vcltq_f32(self.0[i], limit.0[i]) };
+        // SAFETY: the same. Lanes that are less are all ones.
+        unsafe { vminvq_u32(vandq_u32(less(0), less(1))) == 0 }
+    }
+
+    #[inline(always)]
     fn sums(_: Token, value: i32) -> Self::Sums {
         // SAFETY: the processor has NEON, see the token.
         [unsafe { vdupq_n_s32(value) }; 2]
@@ -210,6 +218,39 @@ impl Eight for F32x8 {
             );
         }
         F32x8([low, high])
+    }
+
+    #[inline(always)]
+    fn from_bf16(_: Token, halves: [u8; 16]) -> Self {
+        // SAFETY: the processor has NEON, see the token; there are sixteen bytes.
+        F32x8(unsafe {
+            let halves = vreinterpretq_u16_u8(vld1q_u8(halves.as_ptr()));
+            let (low, high) = (vmovl_u16(vget_low_u16(halves)), vmovl_high_u16(halves));
+            [low, high].map(|half| vreinterpretq_f32_u32(vshlq_n_u32::<16>(half)))
+        })
+    }
+
+    #[inline(always)]
+    fn add_codes(sums: Self::Sums, codes: &[u8; 16], factors: &[i16; 16]) -> Self::Sums {
+        // SAFETY: the processor has NEON, see the token; there are eight of each in each half.
+        let half = |i: usize| unsafe {
+            let codes = vmovl_s8(vreinterpret_s8_u8(vld1_u8(codes[8 * i..][..8].as_ptr())));
+            let factors = vld1q_s16(factors[8 * i..][..8].as_ptr());
+            let low = vmull_s16(vget_low_s16(codes), vget_low_s16(factors));
+            vaddq_s32(sums[i], vpaddq_s32(low, vmull_high_s16(codes, factors)))
+        };
+        [half(0), half(1)]
+    }
+
+    #[inline(always)]
+    fn add_code_squares(sums: Self::Sums, codes: &[u8; 16]) -> Self::Sums {
+        // SAFETY: the processor has NEON, see the token; there are eight bytes in each half.
+        let half = |i: usize| unsafe {
+            let codes = vmovl_s8(vreinterpret_s8_u8(vld1_u8(codes[8 * i..][..8].as_ptr())));
+            let low = vmull_s16(vget_low_s16(codes), vget_low_s16(codes));
+            vaddq_s32(sums[i], vpaddq_s32(low, vmull_high_s16(codes, codes)))
+        };
+        [half(0), half(1)]
     }
 
     #[inline(always)]

@@ -63,6 +63,11 @@ impl<V: Vector> Vector for Pair<V> {
     }
 
     #[inline(always)]
+    fn any_reaches(self, limit: Self) -> bool {
+        self.0.any_reaches(limit.0) | self.1.any_reaches(limit.1)
+    }
+
+    #[inline(always)]
     fn sums(token: V::Token, value: i32) -> Self::Sums {
         (V::sums(token, value), V::sums(token, value))
     }

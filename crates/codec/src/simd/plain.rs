@@ -82,6 +82,12 @@ impl<const FUSED: bool> Vector for Plain<FUSED> {
     }
 
     #[inline(always)]
+    fn any_reaches(self, limit: Self) -> bool {
+        #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "NaN on either side is not less")]
+        self.0.iter().zip(&limit.0).fold(false, |any, (value, limit)| any | !(value < limit))
+    }
+
+    #[inline(always)]
     fn sums(_: PlainToken, value: i32) -> [i32; 8] {
         [value; 8]
     }
@@ -190,6 +196,30 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
     #[inline(always)]
     fn from_f16(_: PlainToken, halves: [u8; 16]) -> Self {
         Plain(floats_of_halves(halves))
+    }
+
+    #[inline(always)]
+    fn from_bf16(_: PlainToken, halves: [u8; 16]) -> Self {
+        let mut floats = [0.0; 8];
+        for (float, half) in floats.iter_mut().zip(halves.as_chunks::<2>().0) {
+            *float = f32::from_bits(u32::from(u16::from_le_bytes(*half)) << 16);
+        }
+        Plain(floats)
+    }
+
+    #[inline(always)]
+    fn add_codes(mut sums: [i32; 8], codes: &[u8; 16], factors: &[i16; 16]) -> [i32; 8] {
+        let pairs = codes.as_chunks::<2>().0.iter().zip(factors.as_chunks::<2>().0);
+        for (sum, (codes, factors)) in sums.iter_mut().zip(pairs) {
+            let product = |i: usize| i32::from(codes[i].cast_signed()) * i32::from(factors[i]);
+            *sum = sum.wrapping_add(product(0) + product(1));
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn add_code_squares(sums: [i32; 8], codes: &[u8; 16]) -> [i32; 8] {
+        Self::add_codes(sums, codes, &codes.map(|code| i16::from(code.cast_signed())))
     }
 
     #[inline(always)]

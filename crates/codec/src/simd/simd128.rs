@@ -79,6 +79,12 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn any_reaches(self, limit: Self) -> bool {
+        let less = |i: usize| f32x4_lt(self.0[i], limit.0[i]);
+        !u32x4_all_true(v128_and(less(0), less(1)))
+    }
+
+    #[inline(always)]
     fn sums(_: Token, value: i32) -> Self::Sums {
         [i32x4_splat(value); 2]
     }
@@ -187,6 +193,38 @@ impl Eight for F32x8 {
     #[inline(always)]
     fn from_f16(token: Token, halves: [u8; 16]) -> Self {
         Self::load(token, &floats_of_halves(halves))
+    }
+
+    #[inline(always)]
+    fn from_bf16(_: Token, halves: [u8; 16]) -> Self {
+        // SAFETY: there are sixteen bytes.
+        let halves = unsafe { v128_load(halves.as_ptr().cast()) };
+        let (low, high) = (u32x4_extend_low_u16x8(halves), u32x4_extend_high_u16x8(halves));
+        F32x8([u32x4_shl(low, 16), u32x4_shl(high, 16)])
+    }
+
+    #[inline(always)]
+    fn add_codes(sums: Self::Sums, codes: &[u8; 16], factors: &[i16; 16]) -> Self::Sums {
+        let factors = factors.as_ptr().cast::<v128>();
+        // SAFETY: there are sixteen bytes, and sixteen integers in 32 bytes.
+        let (codes, low, high) = unsafe {
+            (v128_load(codes.as_ptr().cast()), v128_load(factors), v128_load(factors.add(1)))
+        };
+        [
+            i32x4_add(sums[0], i32x4_dot_i16x8(i16x8_extend_low_i8x16(codes), low)),
+            i32x4_add(sums[1], i32x4_dot_i16x8(i16x8_extend_high_i8x16(codes), high)),
+        ]
+    }
+
+    #[inline(always)]
+    fn add_code_squares(sums: Self::Sums, codes: &[u8; 16]) -> Self::Sums {
+        // SAFETY: there are sixteen bytes.
+        let codes = unsafe { v128_load(codes.as_ptr().cast()) };
+        let (low, high) = (i16x8_extend_low_i8x16(codes), i16x8_extend_high_i8x16(codes));
+        [
+            i32x4_add(sums[0], i32x4_dot_i16x8(low, low)),
+            i32x4_add(sums[1], i32x4_dot_i16x8(high, high)),
+        ]
     }
 
     #[inline(always)]

@@ -26,6 +26,8 @@ dispatch! {
     fn integers(a: &[f32; 32], bytes: [u8; 16]) -> (Vec<i16>, [u8; 32], Vec<f32>) = eight integers_with;
     fn fields(words: [u32; 2], left: &[u32; 8], right: u32) -> [f32; 8] = eight fields_with;
     fn wide(a: &[f32], b: &[f32]) -> Vec<f32> = sixteen wide_with;
+    fn reaches(a: &[f32], b: &[f32]) -> [bool; 2] = sixteen reaches_with;
+    fn code_sums(start: i32, codes: &[u8; 16], factors: &[i16; 16]) -> [[f32; 8]; 2] = eight code_sums_with;
     fn pair_sums(start: i32, pair: [i16; 2], line: &[[i16; 2]]) -> [f32; 16] = sixteen pair_sums_with;
 }
 
@@ -73,7 +75,12 @@ fn integers_with<V: Eight>(
     let four: [V; 4] = std::array::from_fn(|i| V::load(token, &a[8 * i..]));
     let rounded = four.iter().flat_map(|v| v.round()).collect();
     let eight = *bytes.first_chunk().unwrap();
-    let read = [V::from_f16(token, bytes), V::from_u8(token, eight), V::from_i8(token, eight)];
+    let read = [
+        V::from_f16(token, bytes),
+        V::from_bf16(token, bytes),
+        V::from_u8(token, eight),
+        V::from_i8(token, eight),
+    ];
     (rounded, V::truncate(four), read.into_iter().flat_map(|v| v.to_array()).collect())
 }
 
@@ -96,6 +103,22 @@ fn wide_with<V: Vector>(token: V::Token, a: &[f32], b: &[f32]) -> Vec<f32> {
         result.store(values);
     }
     values
+}
+
+fn reaches_with<V: Vector>(token: V::Token, a: &[f32], b: &[f32]) -> [bool; 2] {
+    let (a, b) = (V::load(token, a), V::load(token, b));
+    [a.any_reaches(b), b.any_reaches(a)]
+}
+
+fn code_sums_with<V: Eight>(
+    token: V::Token,
+    start: i32,
+    codes: &[u8; 16],
+    factors: &[i16; 16],
+) -> [[f32; 8]; 2] {
+    let start = V::sums(token, start);
+    let sums = [V::add_codes(start, codes, factors), V::add_code_squares(start, codes)];
+    sums.map(|sums| V::from_sums(sums).to_array())
 }
 
 fn pair_sums_with<V: Vector>(
@@ -195,6 +218,40 @@ fn sums_of_pairs_agree_with_the_definition() {
                     assert_eq!(sums(level), sums(Level::PLAIN), "{level} {x} {y} {start}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn sums_of_codes_agree_with_the_definition() {
+    for level in levels() {
+        for code in i8::MIN..=i8::MAX {
+            for start in [0, -77, i32::MAX, i32::MIN] {
+                let code = code.cast_unsigned();
+                let codes = std::array::from_fn(|i| code.wrapping_mul(i as u8 * 2 + 1));
+                let factors = std::array::from_fn(|i| EXTREME[(i + usize::from(code)) % 7]);
+                let sums = |level| code_sums(level, start, &codes, &factors);
+                assert_eq!(sums(level), sums(Level::PLAIN), "{level} {code} {start}");
+            }
+        }
+    }
+}
+
+/// In each lane alone: less, equal, more, NaN on either side.
+#[test]
+fn any_lane_can_reach_its_limit() {
+    for level in Level::available() {
+        let limits = [1.0; 16];
+        assert_eq!(reaches(level, &[0.5; 16], &limits), [false, true], "{level}");
+        for lane in 0..16 {
+            for (value, expected) in [(0.9, false), (1.0, true), (1.1, true), (f32::NAN, true)] {
+                let mut values = [0.5; 16];
+                values[lane] = value;
+                assert_eq!(reaches(level, &values, &limits)[0], expected, "{level} {lane}");
+            }
+            let mut limits = limits;
+            limits[lane] = f32::NAN;
+            assert!(reaches(level, &[0.5; 16], &limits)[0], "{level} {lane}");
         }
     }
 }

@@ -7,6 +7,7 @@
 use super::walk::{self, Activation, Results, Start, TileResults, Tiles, by_rows};
 use super::{Lines, PANEL};
 use std::ops::Range;
+pub(crate) use weighbridge_codec::panel::pack;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{self, Level, Prefetcher, Rows, SixteenKernel, Vector};
 
@@ -72,18 +73,6 @@ impl Packed {
             columns: self.columns,
             row_stride: PANEL,
             panel_stride: PANEL * self.depth,
-        }
-    }
-}
-
-/// Puts rows (outputs) of a matrix into a panel.
-pub(crate) fn pack(rows: &[f32], depth: usize, panel: &mut [f32]) {
-    // Short stretches, so that the lines that are written stay in the cache.
-    for (at, lines) in panel.as_chunks_mut::<PANEL>().0.chunks_mut(16).enumerate() {
-        for (column, row) in rows.chunks_exact(depth).enumerate() {
-            for (line, &value) in lines.iter_mut().zip(&row[at * 16..]) {
-                line[column] = value;
-            }
         }
     }
 }

@@ -10,6 +10,7 @@ use super::lanes::{abs_max_and_sum, round_i16};
 use super::walk::{self, Results, TileResults, Tiles, by_rows};
 use super::{Lines, PANEL};
 use std::ops::Range;
+use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{
     Bf16Kernel, Bf16Products, Level, Prefetcher, Rows, SixteenKernel, Vector,
@@ -89,15 +90,8 @@ impl Panel<'_> {
                 Kind::Bf16 => to_bf16(row, codes),
             }
         }
-        // Short stretches, so that the lines that are written stay in the cache.
-        for (at, lines) in self.lines.chunks_mut(16).enumerate() {
-            for (column, codes) in codes.chunks_exact(width).enumerate() {
-                let pairs = codes[at * 32..].as_chunks::<2>().0;
-                for (line, pair) in lines.iter_mut().zip(pairs) {
-                    line[column] = *pair;
-                }
-            }
-        }
+        let pairs = codes.as_chunks::<2>().0;
+        panel::pack(pairs, width / 2, self.lines.as_flattened_mut());
     }
 }
 

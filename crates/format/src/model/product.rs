@@ -129,9 +129,7 @@ impl Product {
         let rows = (skipped + out.len()).div_ceil(dim);
         // Codes of a mapped file may change after they were looked at, and each must have a centroid.
         let codes = &tensor.row_bytes(first, rows as u64, raw)?.to_vec();
-        if let Some(i) = self.first_beyond(codes) {
-            return Err(self.beyond(tensor, first * self.parts + i as u64, codes[i]));
-        }
+        self.check_codes(tensor, first, codes)?;
         // Whole rows go to their place at once.
         if skipped == 0 && out.len() == rows * dim {
             book.decode(codes, out);
@@ -147,6 +145,17 @@ impl Product {
         self.scale(first, &mut values)?;
         out.copy_from_slice(&values[skipped..skipped + out.len()]);
         Ok(())
+    }
+
+    /// Whether there is a centroid for each code of some rows of a tensor, from a row on.
+    ///
+    /// # Errors
+    /// If there is not: where the format has a rule for that, that it is broken.
+    pub fn check_codes(&self, tensor: &Tensor, row: u64, codes: &[u8]) -> Result<(), Error> {
+        match self.first_beyond(codes) {
+            Some(i) => Err(self.beyond(tensor, row * self.parts + i as u64, codes[i])),
+            None => Ok(()),
+        }
     }
 
     /// The first of some codes that has no centroid.

@@ -31,7 +31,7 @@ use weighbridge_format::model::{Note, NoteKind, SubwordVectors, Subwords, norm};
 use weighbridge_format::source::Source;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor, Vocabulary};
-use weighbridge_search::{Hit, Metric, NotFinite, Query, nearest_telling};
+use weighbridge_search::{Ask, Exact, Found, Hit, Metric, Neighbours, NotFinite, Query};
 
 /// A matrix of vectors with a word for each row, from a file of any format. The file is mapped, and
 /// only what is asked for is read. Rows without words go by their numbers.
@@ -298,9 +298,9 @@ impl Embeddings {
     /// # Errors
     /// [`Error::Refused`] for a vector of another width.
     pub fn nearest(&self, queries: &[Query], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-        let rows = TensorRows::new(&self.matrix);
-        let found = nearest_telling(&rows, self.count, queries, k, Metric::Cosine);
-        let (hits, not_finite) = found.map_err(search_error)?;
+        let rows = Exact::new(TensorRows::new(&self.matrix));
+        let ask = Ask::new(k, Metric::Cosine).with_limit(self.count);
+        let Found { hits, not_finite, .. } = rows.search(queries, &ask).map_err(search_error)?;
         self.check_unchanged()?;
         if k > 0 && !queries.is_empty() {
             self.not_finite.get_or_init(|| not_finite);

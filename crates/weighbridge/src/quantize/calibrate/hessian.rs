@@ -1,7 +1,8 @@
 //! The Hessian of a layer: how the inputs of a product go together.
 
-use weighbridge_codec::dot::dots;
+use weighbridge_codec::dot::{F32, dots};
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::simd::Level;
 
 /// Rows of the matrix of sums that one task makes.
 const ROWS: usize = 32;
@@ -40,7 +41,7 @@ impl Hessian {
             // What stands left of these is the same as what stands above the diagonal.
             let (first, asked) = (i * ROWS, some.len() / count);
             let mut products = vec![0.0; (width - first) * asked];
-            dots(&columns[first * count..], some, count, &mut products);
+            dots::<F32>(Level::best(), &columns[first * count..], some, count, &mut products);
             let rows = sums.chunks_exact_mut(width).zip(products.chunks_exact(width - first));
             for (sums, products) in rows {
                 sums[first..].iter_mut().zip(products).for_each(|(sum, product)| *sum += product);

@@ -10,7 +10,8 @@ use std::ops::Range;
 use weighbridge_codec::block::{
     BLOCK, BLOCKS_PER_SUPER, BlockEncoder, BlockType, Quantizer, Recipe, ScaleTooLarge, pack,
 };
-use weighbridge_codec::dot::dots;
+use weighbridge_codec::dot::{F32, dots};
+use weighbridge_codec::simd::Level;
 
 /// The sub-scale that stands for the whole super scale.
 const SUB_SCALE_ONE: f32 = 32.0;
@@ -70,7 +71,7 @@ impl<'a> Rounding<'a> {
         self.in_order(weights, &mut rows)?;
         let errors: Vec<f32> = rows.iter().flat_map(|r| &r.errors).copied().collect();
         let mut products = vec![0.0; errors.len()];
-        dots(self.hessian, &errors, self.width, &mut products);
+        dots::<F32>(Level::best(), self.hessian, &errors, self.width, &mut products);
         for (row, products) in rows.iter_mut().zip(products.chunks_exact(self.width)) {
             row.residual.copy_from_slice(products);
             for _ in 0..PASSES {
