@@ -73,6 +73,7 @@ mod quantization;
 pub mod quantize;
 mod stats;
 mod summary;
+pub mod table;
 mod verify;
 pub mod words;
 

@@ -9,8 +9,10 @@
 mod file;
 #[cfg(feature = "fs")]
 mod journal;
-mod lines;
+pub(crate) mod json;
+pub(crate) mod lines;
 mod mistaken;
+mod table_texts;
 mod texts;
 #[cfg(feature = "fs")]
 mod words;
@@ -18,7 +20,8 @@ mod words;
 #[cfg(feature = "fs")]
 pub use file::{EmbedFile, EmbedSettings, EmbeddedFile};
 pub use lines::LONGEST_LINE;
-pub use texts::{Skipped, TextOptions, TextRow, Texts, texts_of_lines};
+pub use table_texts::TextColumn;
+pub use texts::{Skipped, TextForm, TextOptions, TextRow, Texts, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
 
 use weighbridge_encoder::Encoder;
