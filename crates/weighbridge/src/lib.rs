@@ -71,6 +71,7 @@ pub mod models;
 mod pattern;
 mod quantization;
 pub mod quantize;
+pub mod records;
 mod stats;
 mod summary;
 pub mod table;

@@ -24,14 +24,14 @@ mod text_input;
 mod tokenize;
 mod verify;
 
-use crate::args::{Damage, Growth, Invocation, Verb};
+use crate::args::{Damage, Growth, Invocation, RecordsFile, Verb};
 use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json, width, wrapped};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
 use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::source::Access;
-use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
+use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options, records};
 
 pub(crate) use completions::complete;
 
@@ -131,6 +131,14 @@ impl Files {
             say_note(&format!("assumed: {list}; {path} does not say it"));
         }
         Ok(encoder)
+    }
+}
+
+/// Gives a container the records of a file, if one was named.
+fn attach_records(container: &mut Container, file: &RecordsFile) -> Result<(), Error> {
+    match &file.records {
+        Some(path) => records::attach(container, records::read(path)?, &path.display().to_string()),
+        None => Ok(()),
     }
 }
 
