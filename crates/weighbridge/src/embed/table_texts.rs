@@ -1,7 +1,7 @@
 //! Texts that are a column of a table.
 
 use super::jsonl::VECTOR;
-use super::texts::{BadLine, SKIP_BAD, TextForm, TextRow};
+use super::texts::{BadLine, TextForm, TextRow};
 use crate::table::{BadRow, Members, Table, TableOptions, TableRow, choose, find};
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
@@ -131,8 +131,8 @@ impl<R: BufRead> TableTexts<R> {
                 if bad.replaceable {
                     advice = advice.and(Advice::set("lossy", "replaces such bytes"));
                 }
-                let place = format!(", byte {}", bad.at);
-                (bad.line, Err(BadLine::new(bad.what, advice.and(SKIP_BAD))), place)
+                advice = advice.and(Advice::set("skip-bad", "leaves such rows out"));
+                (bad.line, Err(BadLine::new(bad.what, advice)), format!(", byte {}", bad.at))
             }
         }))
     }
