@@ -76,7 +76,8 @@ Examples:
   weighbridge convert minilm.weights minilm.safetensors
   weighbridge convert model.safetensors small.oinf --dtype bf16 --dry-run
   weighbridge convert model.safetensors part.oinf --select 'encoder.*'
-  weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss")]
+  weighbridge convert vectors.npy embeddings.i8bin --normalize --allow-loss
+  weighbridge convert vectors.npy embeddings.f32bin --records ids.csv")]
     Convert(Convert),
     Quantize(Quantize),
     Lookup(Lookup),
@@ -196,6 +197,8 @@ pub(crate) struct Convert {
     /// A file with a word for each row, one per line
     #[arg(long, value_name = "FILE")]
     pub words: Option<PathBuf>,
+    #[command(flatten)]
+    pub records: RecordsFile,
     /// Give subwords in buckets names and rows of their own; buckets without a word are left out
     #[arg(long)]
     pub explicit: bool,
@@ -236,6 +239,14 @@ impl Destination {
     pub(crate) fn path(&self) -> &Path {
         self.out.as_deref().or(self.output.as_deref()).unwrap_or(Path::new(""))
     }
+}
+
+/// What is said of each row.
+#[derive(Debug, Args)]
+pub(crate) struct RecordsFile {
+    /// A file with a record for each row: a table (.csv, .tsv), JSON lines or a JSON array
+    #[arg(long, value_name = "FILE")]
+    pub records: Option<PathBuf>,
 }
 
 /// What is done with a damaged file.

@@ -88,6 +88,8 @@ fn flag(option: &str) -> &str {
 fn placeholder(option: &str) -> &'static str {
     match option {
         "words" => "FILE",
+        "column" => "NAME",
+        "delimiter" => "C",
         "rename" => "OLD=NEW",
         "set" => "KEY=VALUE",
         _ => "",

@@ -76,6 +76,7 @@ pub mod records;
 mod rows;
 mod stats;
 mod summary;
+pub mod table;
 mod verify;
 pub mod words;
 

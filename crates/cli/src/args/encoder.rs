@@ -1,15 +1,17 @@
 //! Verbs that use a model: texts to vectors, to a similarity, to tokens.
 
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weighbridge::encoder::{Pooling, Precision, Settings};
+use weighbridge::table::{TableOptions, parse_delimiter};
 
 /// Turn texts into vectors
 #[derive(Debug, Args)]
 #[command(
     after_help = "Texts are arguments, lines of --input, or lines of standard input. Files named .jsonl or .ndjson,
-and any input with --field, have a JSON object on each line. Tables (CSV, TSV) are refused; --lines
-takes their lines as they are.
+and any input with --field, have a JSON object on each line. Files named .csv or .tsv, and any input
+with --column, are tables; their other columns are kept with the rows. --lines takes lines as they
+are.
 
 Without --output, vectors are printed: as JSON lines, or shortened on a terminal. With it, rows are
 first collected in OUT.partial beside it. A run that was interrupted goes on from there with
@@ -19,6 +21,7 @@ Examples:
   weighbridge embed --model minilm \"a text\" \"another text\"
   weighbridge embed -m minilm.weights --input texts.txt --output vectors.npy
   weighbridge embed -m minilm -i articles.jsonl --field title -o titles.i8bin
+  weighbridge embed -m minilm -i notes.csv --column text -o notes.i8bin
   weighbridge embed -m minilm -i texts.txt -o vectors.npy --resume
   cut -f 2 table.tsv | weighbridge embed -m minilm --to jsonl | jq -c .vector"
 )]
@@ -28,12 +31,14 @@ pub(crate) struct Embed {
     /// Texts to embed
     #[arg(value_name = "TEXT", conflicts_with = "input")]
     pub texts: Vec<String>,
-    /// A file with a text on each line, or JSON lines; - is standard input
+    /// A file with a text on each line, JSON lines, or a table; - is standard input
     #[arg(long, short, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Lines are JSON objects, and this member is the text; the others are kept with the rows
     #[arg(long, value_name = "NAME", conflicts_with = "texts")]
     pub field: Option<String>,
+    #[command(flatten)]
+    pub table: Table,
     /// Where to write; without it, or with -, vectors are printed
     #[arg(long, short, value_name = "OUT", alias = "out")]
     pub output: Option<PathBuf>,
@@ -68,7 +73,7 @@ pub(crate) struct Embed {
     /// Take each line for a text, even of a table or of JSON
     #[arg(long, conflicts_with_all = ["texts", "field"])]
     pub lines: bool,
-    /// Leave out lines that can't be used, and count them
+    /// Leave out lines and rows that can't be used, and count them
     #[arg(long)]
     pub skip_bad: bool,
     /// Replace existing files, and start over after an interrupted run
@@ -79,6 +84,45 @@ pub(crate) struct Embed {
     /// Print vectors as JSON lines, or the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Texts that are a column of a table.
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    /// The input is a table, and this column holds the texts; the others are kept with the rows
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["texts", "field", "lines"])]
+    pub column: Option<String>,
+    /// Keep only these columns with the rows, and the one with the texts
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["texts", "field", "lines"])]
+    pub keep: Option<Vec<String>>,
+    /// What stands between the columns of a table, or tab; by default the first rows tell
+    #[arg(long, value_name = "C", value_parser = delimiter, conflicts_with_all = ["texts", "field", "lines"])]
+    pub delimiter: Option<u8>,
+    /// The table has no header: its columns go by their numbers, from 1
+    #[arg(long, conflicts_with_all = ["texts", "field", "lines"])]
+    pub no_header: bool,
+}
+
+impl Table {
+    /// How the input is read, if its name or a flag says that it is a table.
+    pub(crate) fn options(&self, input: Option<&Path>) -> Option<TableOptions> {
+        let asked = self.column.is_some()
+            || self.keep.is_some()
+            || self.delimiter.is_some()
+            || self.no_header;
+        let by_name = input.and_then(TableOptions::by_name);
+        let mut options = by_name.or_else(|| asked.then(TableOptions::new))?;
+        options.column.clone_from(&self.column);
+        options.keep.clone_from(&self.keep);
+        options.delimiter = self.delimiter.or(options.delimiter);
+        options.no_header = self.no_header;
+        Some(options)
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    let needed = "one ASCII character is needed, other than a quote, or the word tab";
+    parse_delimiter(text).ok_or_else(|| needed.to_owned())
 }
 
 /// Say how similar two texts are: the cosine between their vectors

@@ -78,6 +78,8 @@ pub(crate) struct Quantize {
     /// For pq and opq: other seeds give other codebooks, about as good
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub records: super::RecordsFile,
     /// List all tensors, not the ten with the largest errors
     #[arg(long)]
     pub all: bool,

@@ -24,7 +24,8 @@ pub(super) fn run(args: &Convert, options: &Options, files: Files) -> Result<Exi
     edit.words = args.words.as_deref().map(read_words).transpose()?;
     edit.explicit = args.explicit;
     check_changes(&container, &edit, format)?;
-    let container = edit.apply(container)?;
+    let mut container = edit.apply(container)?;
+    super::attach_records(&mut container, &args.records)?;
     let plan =
         planned(&args.input, || format.plan(&container, options))?.accept_losses(args.allow_loss);
     let output = Output::new(output).overwrite(args.force);

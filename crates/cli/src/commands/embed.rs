@@ -32,6 +32,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     // The input first: what is wrong with it is found sooner than a model is loaded.
     let (mut texts, bytes) = open_texts(args)?;
     texts.check()?;
+    say_column(&texts);
     super::say_files(&args.texts, |name| format!("-i {name} reads it"));
     let settings = Settings {
         normalize: args.no_normalize.then_some(false),
@@ -62,7 +63,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     file.model.clone_from(&args.model.model);
     file.model_path = Some(model);
     file.settings = settings;
-    file.field = texts.field().map(str::to_owned);
+    file.form = texts.form();
     write_vectors(args, &encoder, &mut texts, bytes, file)
 }
 
@@ -85,12 +86,18 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     let extension = path.and_then(|p| p.extension()).unwrap_or_default().to_ascii_lowercase();
     let lines = Formats::builtin().iter().filter(|f| is_of_lines(f));
     let by_name = lines.flat_map(|f| f.info().extensions).any(|e| extension == *e);
+    // What is asked for otherwise is no table, whatever its name.
+    let may_be_table = !args.lines && args.field.is_none();
+    let table = may_be_table.then(|| args.table.options(path)).flatten();
+    // Which of the two it is, a flag decides.
+    let by_name = by_name && table.is_none();
     let options = TextOptions {
         // What is named so is JSON lines, unless each line is asked for as it is.
         field: args.field.clone().or((by_name && !args.lines).then(|| jsonl::TEXT.to_owned())),
         lossy: args.lossy,
         skip_bad: args.skip_bad,
         lines: args.lines,
+        table,
     };
     let Some(path) = path else {
         if args.input.is_none() && io::stdin().is_terminal() {
@@ -109,6 +116,23 @@ fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
     let input = BufReader::with_capacity(1 << 16, file);
     let bytes = meta.is_file().then_some(meta.len());
     Ok((Texts::new(&path.display().to_string(), input, &options), bytes))
+}
+
+/// Says of a table what nobody asked for: which column was taken, and what others are called.
+fn say_column(texts: &Texts) {
+    let Some(column) = texts.column() else { return };
+    if column.by_itself {
+        let note =
+            format!("the column {:?} holds the texts; --column chooses another", column.name);
+        super::say_note(&note);
+    }
+    if !column.made.is_empty() {
+        const LISTED: usize = 5;
+        let list: Vec<_> = column.made.iter().take(LISTED).map(String::as_str).collect();
+        let more = if column.made.len() > LISTED { ", …" } else { "" };
+        let called = format!("{}{more}", list.join(", "));
+        super::say_note(&format!("columns without a name of their own are called {called}"));
+    }
 }
 
 /// Texts that are embedded before their vectors are printed: nobody waits long for the first, and

@@ -28,14 +28,14 @@ mod text_input;
 mod tokenize;
 mod verify;
 
-use crate::args::{Damage, Growth, Invocation, Verb};
+use crate::args::{Damage, Growth, Invocation, RecordsFile, Verb};
 use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json, width, wrapped};
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
 use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings, has_bf16};
 use weighbridge::source::Access;
-use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options};
+use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options, records};
 
 pub(crate) use completions::complete;
 
@@ -158,6 +158,14 @@ fn say_prompt(encoder: &Encoder) {
         say_note(&format!(
             "{text:?} stands in front of every text, as the model asks; --prompt '' leaves it out"
         ));
+    }
+}
+
+/// Gives a container the records of a file, if one was named.
+fn attach_records(container: &mut Container, file: &RecordsFile) -> Result<(), Error> {
+    match &file.records {
+        Some(path) => records::attach(container, records::read(path)?, &path.display().to_string()),
+        None => Ok(()),
     }
 }
 

@@ -36,7 +36,8 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
     let settings = settings(args, options, files)?;
     // What is wrong with the name is said before anything is opened.
     let output = output(args, settings.method, &settings.formats)?;
-    let container = files.open(&args.input, &settings.options)?;
+    let mut container = files.open(&args.input, &settings.options)?;
+    super::attach_records(&mut container, &args.records)?;
     let job = Quantization::new(&container, &settings)?;
     if args.output().is_some() {
         // Said before the work rather than after it.

@@ -2,7 +2,7 @@
 
 use super::journal::{Facts, Journal, OnExisting};
 use super::made_with::MadeWith;
-use super::texts::TextRow;
+use super::texts::{TextForm, TextRow};
 use super::words::Words;
 use super::{RowSink, WINDOW};
 use std::path::{Path, PathBuf};
@@ -33,8 +33,9 @@ pub struct EmbedSettings {
     pub model_path: Option<PathBuf>,
     /// What the encoder was opened with.
     pub settings: Settings,
-    /// The texts are a member of JSON objects, of this name; the objects are kept as records.
-    pub field: Option<String>,
+    /// What the texts are taken from, as [`Texts::form`](super::Texts::form) says; records other than
+    /// plain texts are kept where the format can hold them.
+    pub form: TextForm,
 }
 
 impl EmbedSettings {
@@ -48,7 +49,7 @@ impl EmbedSettings {
             model: String::new(),
             model_path: None,
             settings: Settings::default(),
-            field: None,
+            form: TextForm::Plain,
         }
     }
 }
@@ -153,9 +154,9 @@ impl EmbedFile {
         let view = self.journal.rows()?;
         let shape = vec![rows, self.dimensions as u64];
         let tensor = Tensor::stored(MATRIX, (self.layout.encoding)(), shape, view)?;
-        let has_field = self.settings.field.is_some();
+        let has_more = self.settings.form != TextForm::Plain;
         // Texts alone stand in the input; they are kept where there is a place for them.
-        let keeps_records = info.holds.records && (has_field || info.is_of_rows());
+        let keeps_records = info.holds.records && (has_more || info.is_of_rows());
         let mut container = Container::builder().tensor(tensor.clone()).build()?;
         if keeps_records {
             container.records = Some(self.journal.records()?);
@@ -172,7 +173,7 @@ impl EmbedFile {
             (self.layout.tell)(&self.journal.figures(), &tensor, &mut plan.report);
         }
         // Said without records that would be put together only to be left out.
-        if has_field && !info.holds.records {
+        if has_more && !info.holds.records {
             plan.report.lose(Subject::Records(rows), "the format has none");
         }
         // What a link points to may be on another disk.
@@ -250,10 +251,6 @@ fn facts(
 ) -> Facts {
     let Settings { precision, pooling, normalize, .. } = &settings.settings;
     let pooling = pooling.as_ref().map_or("the model's own", Pooling::name);
-    let input = match &settings.field {
-        None => "plain text".to_owned(),
-        Some(field) => format!("JSON lines with {field:?}"),
-    };
     let mut facts = Facts::new();
     let mut add = |name: &str, value: serde_json::Value| facts.insert(name.to_owned(), value);
     add("journal version", 5.into());
@@ -267,7 +264,7 @@ fn facts(
     add("max-tokens", encoder.max_tokens().into());
     add("dimensions", encoder.dimensions().into());
     add("batch", settings.window.into());
-    add("input", input.into());
+    add("input", settings.form.to_string().into());
     add(Journal::LAYOUT, layout.name.into());
     add(Journal::VECTORS, format!("{:016x}", fingerprint(&model.probes)).into());
     facts

@@ -8,7 +8,7 @@ pub const LONGEST_LINE: usize = 16 << 20;
 
 /// A line without its end.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// Counted from 1.
     pub number: u64,
     /// Where it begins in the stream.
@@ -18,7 +18,7 @@ pub(super) struct Line {
     pub cut: bool,
 }
 
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     input: R,
     number: u64,
     at: u64,
@@ -27,22 +27,22 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(input: R) -> Lines<R> {
+    pub(crate) fn new(input: R) -> Lines<R> {
         Lines { input, number: 0, at: 0, next_is_there: false }
     }
 
     /// Bytes read so far.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.at
     }
 
     /// Whether the next line can be had without waiting for the stream.
-    pub(super) fn is_next_there(&self) -> bool {
+    pub(crate) fn is_next_there(&self) -> bool {
         self.next_is_there
     }
 
     /// The bytes that are there already of what comes next, without taking them.
-    pub(super) fn head(&mut self) -> io::Result<&[u8]> {
+    pub(crate) fn head(&mut self) -> io::Result<&[u8]> {
         loop {
             match self.input.fill_buf() {
                 Ok(_) => break,
@@ -54,7 +54,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line; `None` at the end. A last line needs no end.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<Line>> {
         let start = self.at;
         let mut line = Line { number: self.number + 1, start, bytes: Vec::new(), cut: false };
         loop {

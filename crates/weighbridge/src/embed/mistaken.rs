@@ -1,32 +1,29 @@
 //! Input that is not lines of text, known by how it begins.
 
 use super::texts::TextOptions;
+use crate::table::{TableOptions, listed};
 use serde_json::Value as Json;
 use std::path::Path;
 use weighbridge_format::source::mistaken;
 use weighbridge_format::{Advice, Error, Formats, Input};
 
-/// Names of columns or members that a message lists.
-const LISTED: usize = 8;
-
-/// Refuses what would give vectors that nobody meant: files of other kinds, tables, JSON.
+/// Refuses what would give vectors that nobody meant: files of other kinds, and tables and JSON that
+/// were not announced.
 pub(super) fn check(name: &str, head: &[u8], options: &TextOptions) -> Result<(), Error> {
     let refused = |what: String, advice: Advice| Err(Error::unrecognised(name, what, advice));
     if let Some(what) = binary(head) {
         let advice =
-            "texts are read from lines of UTF-8 and from JSON lines; unpack or export them";
+            "texts are read from lines of UTF-8, tables and JSON lines; unpack or export them";
         return refused(format!("this is {what}, not text"), advice.into());
     }
-    if options.lines {
+    if options.lines || options.table.is_some() {
         return Ok(());
     }
     let as_lines = Advice::set("lines", "takes each line as a text");
-    let extension = Path::new(name).extension().unwrap_or_default().to_string_lossy();
-    let extension = extension.to_ascii_lowercase();
-    if let Some(columns) = columns(head, &extension) {
+    let path = Path::new(name);
+    if let Some(columns) = columns(head, TableOptions::by_name(path).is_some()) {
         let what = format!("this is a table with the columns {}", listed(&columns));
-        let advice = Advice::from("write one column as lines of text, or the rows as JSON lines")
-            .and(Advice::set("field", "then names the member with the text"));
+        let advice = Advice::set("column", "names the one with the texts");
         return refused(what, advice.and(as_lines));
     }
     if options.field.is_some() {
@@ -38,21 +35,15 @@ pub(super) fn check(name: &str, head: &[u8], options: &TextOptions) -> Result<()
             let what = format!("its lines are JSON objects with the members {}", listed(&names));
             refused(what, Advice::set("field", "names the member with the text").and(as_lines))
         }
-        _ if extension == "json" || is_document(head) => {
+        _ if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+            || is_document(head) =>
+        {
             let advice =
                 Advice::from("write one object per line; `jq -c '.[]'` does that for an array");
             refused("this is a JSON document, not lines".to_owned(), advice.and(as_lines))
         }
         _ => Ok(()),
     }
-}
-
-fn listed(names: &[String]) -> String {
-    let mut list: Vec<_> = names.iter().take(LISTED).map(|name| format!("{name:?}")).collect();
-    if names.len() > LISTED {
-        list.push(format!("and {} more", names.len() - LISTED));
-    }
-    list.join(", ")
 }
 
 /// One document of JSON rather than lines that each are a text or an object.
@@ -113,9 +104,8 @@ fn lines(head: &[u8]) -> impl Iterator<Item = &str> {
 
 /// The columns of a table. A name ending with `.csv` or `.tsv` is enough; without one, lines must
 /// begin with names and all be cut into as many fields, for plain text has commas too.
-fn columns(head: &[u8], extension: &str) -> Option<Vec<String>> {
+fn columns(head: &[u8], by_name: bool) -> Option<Vec<String>> {
     const ROWS: usize = 64;
-    let by_name = ["csv", "tsv", "psv", "tab"].contains(&extension);
     let rows: Vec<_> = lines(head).filter(|line| !line.is_empty()).take(ROWS).collect();
     let (first, rest) = rows.split_first()?;
     ['\t', ',', ';', '|'].into_iter().find_map(|delimiter| {

@@ -9,9 +9,11 @@
 mod file;
 #[cfg(feature = "fs")]
 mod journal;
-mod lines;
+pub(crate) mod json;
+pub(crate) mod lines;
 mod made_with;
 mod mistaken;
+mod table_texts;
 mod texts;
 #[cfg(feature = "fs")]
 mod words;
@@ -20,7 +22,8 @@ mod words;
 pub use file::{EmbedFile, EmbedSettings, EmbeddedFile};
 pub use lines::LONGEST_LINE;
 pub use made_with::MadeWith;
-pub use texts::{Skipped, TextOptions, TextRow, Texts, texts_of_lines};
+pub use table_texts::TextColumn;
+pub use texts::{Skipped, TextForm, TextOptions, TextRow, Texts, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
 
 use weighbridge_encoder::Encoder;

@@ -1,17 +1,18 @@
-//! Texts out of lines: plain ones, or a member of JSON objects.
+//! Texts out of lines, plain ones or a member of JSON objects, and out of tables.
 
-use super::jsonl::{TEXT, VECTOR};
+use super::json::from_json;
+use super::jsonl::TEXT;
 use super::lines::{LONGEST_LINE, Line, Lines};
 use super::mistaken;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use super::table_texts::{TableTexts, TextColumn};
+use crate::table::TableOptions;
 use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
 use weighbridge_format::{Advice, Error};
 
 /// What helps where a line can't be used.
-const SKIP_BAD: Advice = Advice::Set {
+pub(super) const SKIP_BAD: Advice = Advice::Set {
     option: "skip-bad",
     value: Cow::Borrowed(""),
     effect: Cow::Borrowed("leaves such lines out"),
@@ -28,6 +29,41 @@ pub struct TextOptions {
     pub skip_bad: bool,
     /// Each line is a text, even if together they look like a table or like JSON.
     pub lines: bool,
+    /// The input is a table, and a column of it holds the texts.
+    pub table: Option<TableOptions>,
+}
+
+/// What texts are taken from, and what is kept with them: all that a row's record depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TextForm {
+    /// Texts alone.
+    #[default]
+    Plain,
+    /// A member of JSON objects, which are kept as records.
+    Json {
+        /// Its name.
+        field: String,
+    },
+    /// A column of a table, whose rows are kept as records.
+    Table {
+        /// Its name.
+        column: String,
+        /// The columns that a record has, in their order.
+        kept: Vec<String>,
+    },
+}
+
+impl std::fmt::Display for TextForm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TextForm::Plain => f.write_str("plain text"),
+            TextForm::Json { field } => write!(f, "JSON lines with {field:?}"),
+            TextForm::Table { column, kept } => {
+                write!(f, "a table with texts in {column:?} and records of {kept:?}")
+            }
+        }
+    }
 }
 
 /// A text that becomes a row, and the JSON object that describes it.
@@ -35,7 +71,8 @@ pub struct TextOptions {
 pub struct TextRow {
     /// The text.
     pub text: String,
-    /// In one line. Of plain text, the text alone; of JSON lines, the line as it was.
+    /// In one line. Of plain text, the text alone; of JSON lines, the line as it was; of tables, the
+    /// columns that are kept, with their values as texts.
     pub record: String,
 }
 
@@ -78,17 +115,18 @@ impl std::fmt::Debug for Texts<'_> {
 
 enum TextSource<'a> {
     Lines(Lines<Box<dyn BufRead + 'a>>),
+    Table(Box<TableTexts<Box<dyn BufRead + 'a>>>),
     Given(std::vec::IntoIter<String>),
 }
 
-/// What is wrong with a line.
-struct BadLine {
+/// What is wrong with a line or a row.
+pub(super) struct BadLine {
     what: String,
     advice: Advice,
 }
 
 impl BadLine {
-    fn new(what: impl Into<String>, advice: impl Into<Advice>) -> BadLine {
+    pub(super) fn new(what: impl Into<String>, advice: impl Into<Advice>) -> BadLine {
         BadLine { what: what.into(), advice: advice.into() }
     }
 }
@@ -103,7 +141,7 @@ impl Iterator for Texts<'_> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match &self.source {
-            TextSource::Lines(_) => (0, None),
+            TextSource::Lines(_) | TextSource::Table(_) => (0, None),
             TextSource::Given(texts) => texts.size_hint(),
         }
     }
@@ -112,7 +150,13 @@ impl Iterator for Texts<'_> {
 impl<'a> Texts<'a> {
     /// `name` is what messages call the input.
     pub fn new(name: &str, input: impl BufRead + 'a, options: &TextOptions) -> Texts<'a> {
-        let source = TextSource::Lines(Lines::new(Box::new(input)));
+        let input: Box<dyn BufRead + 'a> = Box::new(input);
+        let source = match &options.table {
+            Some(table) => {
+                TextSource::Table(Box::new(TableTexts::new(input, table.clone(), options.lossy)))
+            }
+            None => TextSource::Lines(Lines::new(input)),
+        };
         let (name, options) = (name.to_owned(), options.clone());
         Texts { name, source, options, checked: false, skipped: 0, first_skipped: Vec::new() }
     }
@@ -125,29 +169,51 @@ impl<'a> Texts<'a> {
     }
 
     /// Looks at the beginning of the input, before the first text is read: whether these are lines of
-    /// text at all. Reading the first text does the same.
+    /// text at all, or which column of a table has the texts. Reading the first text does the same.
     ///
     /// # Errors
-    /// [`Error::Unrecognised`] for tables, JSON without a field, and files of other kinds; failures of
-    /// the system.
+    /// [`Error::Unrecognised`] for tables that were not announced, JSON without a field, and files of
+    /// other kinds; [`Error::Refused`] if a table has no such column, or it is not clear which holds the
+    /// texts; failures of the system.
     pub fn check(&mut self) -> Result<(), Error> {
-        let TextSource::Lines(lines) = &mut self.source else { return Ok(()) };
         if std::mem::replace(&mut self.checked, true) {
             return Ok(());
         }
-        let head = lines.head().map_err(|e| Error::io(Path::new(&self.name), e))?;
-        mistaken::check(&self.name, head, &self.options)
+        let head = match &mut self.source {
+            TextSource::Lines(lines) => lines.head(),
+            TextSource::Table(table) => table.head(),
+            TextSource::Given(_) => return Ok(()),
+        };
+        let head = head.map_err(|e| Error::io(Path::new(&self.name), e))?;
+        mistaken::check(&self.name, head, &self.options)?;
+        match &mut self.source {
+            TextSource::Table(table) => table.begin(&self.name),
+            _ => Ok(()),
+        }
     }
 
-    /// The member of JSON lines that is the text.
-    pub fn field(&self) -> Option<&str> {
-        self.options.field.as_deref()
+    /// What the texts are taken from. Of a table that is known once it was [checked](Texts::check).
+    pub fn form(&self) -> TextForm {
+        match (&self.source, &self.options.field) {
+            (TextSource::Table(table), _) => table.form(),
+            (_, Some(field)) => TextForm::Json { field: field.clone() },
+            (_, None) => TextForm::Plain,
+        }
+    }
+
+    /// The column of a table that has the texts, once it was [checked](Texts::check).
+    pub fn column(&self) -> Option<&TextColumn> {
+        match &self.source {
+            TextSource::Table(table) => table.column(),
+            _ => None,
+        }
     }
 
     /// Bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         match &self.source {
             TextSource::Lines(lines) => lines.position(),
+            TextSource::Table(table) => table.position(),
             TextSource::Given(_) => 0,
         }
     }
@@ -156,6 +222,7 @@ impl<'a> Texts<'a> {
     pub(super) fn is_next_there(&self) -> bool {
         match &self.source {
             TextSource::Lines(lines) => lines.is_next_there(),
+            TextSource::Table(table) => table.is_next_there(),
             TextSource::Given(_) => true,
         }
     }
@@ -164,152 +231,71 @@ impl<'a> Texts<'a> {
         const LISTED: usize = 5;
         self.check()?;
         loop {
-            let line = match &mut self.source {
+            // A line's number is said with it; a row of a table has its own place.
+            let next = match &mut self.source {
                 TextSource::Given(texts) => return Ok(texts.next().map(TextRow::plain)),
-                TextSource::Lines(lines) => lines.next(),
+                TextSource::Lines(lines) => lines.next().map(|line| {
+                    line.map(|line| (line.number, row_of(line, &self.options), String::new()))
+                }),
+                TextSource::Table(table) => table.next(),
             };
-            let line = line.map_err(|e| Error::io(Path::new(&self.name), e))?;
-            let Some(line) = line else { return Ok(None) };
-            let number = line.number;
-            match self.row(line) {
+            let next = next.map_err(|e| Error::io(Path::new(&self.name), e))?;
+            let Some((line, row, place)) = next else { return Ok(None) };
+            match row {
                 Ok(Some(row)) => return Ok(Some(row)),
                 Ok(None) => {}
                 Err(bad) if self.options.skip_bad => {
                     self.skipped += 1;
                     if self.first_skipped.len() < LISTED {
-                        self.first_skipped.push(Skipped { line: number, why: bad.what });
+                        self.first_skipped.push(Skipped { line, why: bad.what });
                     }
                 }
                 Err(BadLine { what, advice }) => {
-                    let message = format!("line {number}: {what}");
+                    let message = format!("line {line}{place}: {what}");
                     return Err(Error::unrecognised(&self.name, message, advice));
                 }
             }
         }
     }
+}
 
-    /// The row of a line; none of a blank line between JSON objects.
-    fn row(&self, line: Line) -> Result<Option<TextRow>, BadLine> {
-        if line.cut {
-            let what = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
-            let advice = Advice::from("one text stands on one line").and(SKIP_BAD);
-            return Err(BadLine::new(what, advice));
+/// The row of a line; none of a blank line between JSON objects.
+fn row_of(line: Line, options: &TextOptions) -> Result<Option<TextRow>, BadLine> {
+    if line.cut {
+        let what = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
+        let advice = Advice::from("one text stands on one line").and(SKIP_BAD);
+        return Err(BadLine::new(what, advice));
+    }
+    let text = decode(line, options)?;
+    match &options.field {
+        None => Ok(Some(TextRow::plain(text))),
+        Some(_) if text.trim_ascii().is_empty() => Ok(None),
+        Some(field) => from_json(&text, field).map(Some),
+    }
+}
+
+fn decode(line: Line, options: &TextOptions) -> Result<String, BadLine> {
+    let Line { number, start, bytes, .. } = line;
+    String::from_utf8(bytes).or_else(|e| {
+        let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
+        if options.lossy {
+            return Ok(String::from_utf8_lossy(bytes).into_owned());
         }
-        let text = self.decode(line)?;
-        match &self.options.field {
-            None => Ok(Some(TextRow::plain(text))),
-            Some(_) if text.trim_ascii().is_empty() => Ok(None),
-            Some(field) => from_json(&text, field).map(Some),
-        }
-    }
-
-    fn decode(&self, line: Line) -> Result<String, BadLine> {
-        let Line { number, start, bytes, .. } = line;
-        String::from_utf8(bytes).or_else(|e| {
-            let (at, bytes) = (e.utf8_error().valid_up_to(), e.as_bytes());
-            if self.options.lossy {
-                return Ok(String::from_utf8_lossy(bytes).into_owned());
-            }
-            let byte = bytes.get(at).copied().unwrap_or_default();
-            let what = format!(
-                "not UTF-8: byte {byte:#04x} at offset {} of the file, {at} of the line",
-                start + at as u64
-            );
-            let utf16 =
-                number == 1 && (bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF"));
-            Err(BadLine::new(
-                what,
-                match utf16 {
-                    true => "the file is UTF-16: `iconv -f UTF-16 -t UTF-8` converts it".into(),
-                    false => Advice::set("lossy", "replaces such bytes"),
-                },
-            ))
-        })
-    }
-}
-
-/// The members of an object with their own JSON texts, in order.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("a JSON object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(key) = map.next_key::<Key>()? {
-                    members.push((key.0, map.next_value()?));
-                }
-                Ok(Members(members))
-            }
-        }
-        d.deserialize_map(Collect)
-    }
-}
-
-#[derive(serde::Deserialize)]
-#[serde(transparent)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn from_json(line: &str, field: &str) -> Result<TextRow, BadLine> {
-    let line = line.trim_ascii();
-    let Members(members) = serde_json::from_str(line).map_err(|e| not_json(line, &e))?;
-    // Of members with the same name the last one counts, as it does for most readers.
-    let Some((_, raw)) = members.iter().rev().find(|(key, _)| key == field) else {
-        let names: Vec<_> = members.iter().take(8).map(|(key, _)| format!("{key:?}")).collect();
-        let advice = match names.is_empty() {
-            true => "the object is empty".into(),
-            false => {
-                let effect =
-                    format!("names the member with the text; there are {}", names.join(", "));
-                Advice::set("field", effect)
-            }
-        };
-        return Err(BadLine::new(format!("it has no member {field:?}"), advice));
-    };
-    let text = serde_json::from_str::<String>(raw.get()).map_err(|_| {
-        let what = format!("the member {field:?} is {} and not a text", kind(raw.get()));
-        BadLine::new(what, Advice::set("field", "names another member"))
-    })?;
-    let has_vector = members.iter().any(|(key, _)| key == VECTOR) && field != VECTOR;
-    let record = if has_vector { without_vector(&members) } else { line.to_owned() };
-    Ok(TextRow { text, record })
-}
-
-/// The object without a vector of before: the new one takes its place.
-fn without_vector(members: &[(Cow<str>, &RawValue)]) -> String {
-    let kept = members.iter().filter(|(key, _)| key != VECTOR);
-    let list: Vec<_> = kept
-        .map(|(key, raw)| format!("{}: {}", serde_json::Value::from(&**key), raw.get()))
-        .collect();
-    format!("{{{}}}", list.join(", "))
-}
-
-fn kind(json: &str) -> &'static str {
-    match json.bytes().next() {
-        Some(b'n') => "null",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'[') => "an array",
-        Some(b'{') => "an object",
-        _ => "a number",
-    }
-}
-
-fn not_json(line: &str, error: &serde_json::Error) -> BadLine {
-    // serde counts lines too, and there is only one.
-    let message = error.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
-    let advice = SKIP_BAD.and("without a field, lines are plain text");
-    if error.is_data() {
-        let found = kind(line);
-        let found = if line.starts_with('"') { "a text" } else { found };
-        return BadLine::new(format!("{found}, not a JSON object"), advice);
-    }
-    BadLine::new(format!("not JSON: {message} at column {}", error.column()), advice)
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        let what = format!(
+            "not UTF-8: byte {byte:#04x} at offset {} of the file, {at} of the line",
+            start + at as u64
+        );
+        let utf16 =
+            number == 1 && (bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF"));
+        Err(BadLine::new(
+            what,
+            match utf16 {
+                true => "the file is UTF-16: `iconv -f UTF-16 -t UTF-8` converts it".into(),
+                false => Advice::set("lossy", "replaces such bytes"),
+            },
+        ))
+    })
 }
 
 /// The texts of a file with one on each line, without blank ones. `name` is what errors call it.

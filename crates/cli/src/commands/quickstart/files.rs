@@ -73,12 +73,15 @@ fn sample_path(folder: &Path, info: &FormatInfo, made: &[PathBuf]) -> PathBuf {
     }
 }
 
-/// Texts that the verbs for words read: questions, and words to keep.
+/// Texts that verbs read: questions, words to keep, and a table to embed.
 fn write_texts(folder: &Path) -> Result<(), Error> {
     let questions = ": family\nman woman king queen\nwoman man queen king\nman woman boy girl\n\
                      : things\ntruck lorry grain wheat\ntruck car apple pear\n";
     let wanted = "truck\nlorry\nnew york\nkohlrabi\n";
-    for (name, text) in [("questions.txt", questions), ("wanted.txt", wanted)] {
+    // A field with a comma, one with quotes and a line break, and one that is blank.
+    let notes = "id,text\n17,\"a full truck, with hay\"\n18,\"the driver said \"\"it is\nempty\"\"\"\n19,\n";
+    for (name, text) in [("questions.txt", questions), ("wanted.txt", wanted), ("notes.csv", notes)]
+    {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|e| Error::io(&path, e))?;
     }
