@@ -1,7 +1,7 @@
 //! Verbs that look for near rows.
 
 use super::encoder::PrecisionName;
-use super::{Named, at_least_one};
+use super::{Named, RecordsFile, at_least_one};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use weighbridge::index::{Filter, parse_filter};
@@ -60,9 +60,8 @@ pub(crate) struct Search {
     /// Show only these fields of the records
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub show: Vec<String>,
-    /// A file with a record for each row: CSV, TSV, JSON or JSON lines
-    #[arg(long, value_name = "FILE")]
-    pub records: Option<PathBuf>,
+    #[command(flatten)]
+    pub records: RecordsFile,
     /// The tensor to search, where there are several
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
@@ -159,9 +158,8 @@ pub(crate) struct Neighbours {
     /// Show only these fields of the records
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub show: Vec<String>,
-    /// A file with a record for each row: CSV, TSV, JSON or JSON lines
-    #[arg(long, value_name = "FILE")]
-    pub records: Option<PathBuf>,
+    #[command(flatten)]
+    pub records: RecordsFile,
     /// The tensor to search, where there are several
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,

@@ -25,9 +25,11 @@ pub(crate) struct Lookup {
     pub json: bool,
 }
 
-/// Find the words nearest to a word
+/// Find the words nearest to a word, or the rows nearest to a row
 #[derive(Debug, Args)]
-#[command(after_help = "Nearness is the cosine of the angle between vectors.
+#[command(
+    after_help = "Nearness is the cosine of the angle between vectors. Rows without words go by their numbers, and
+by what their records say: field=value.
 Without words on the command line, they are read from standard input, one per line, and each is
 answered at once.
 Exit code: 1 if a word has no vector.
@@ -35,7 +37,10 @@ Exit code: 1 if a word has no vector.
 Examples:
   weighbridge similar words.fifu truck
   weighbridge similar words.fifu truck \"new york\" -k 3
-  weighbridge similar words.fifu --json < words.txt | jq -r '.hits[0].word'")]
+  weighbridge similar notes.i8bin 17
+  weighbridge similar cards.i8bin name=Counterspell
+  weighbridge similar words.fifu --json < words.txt | jq -r '.hits[0].word'"
+)]
 pub(crate) struct Similar {
     /// A file of any format with words and vectors
     pub file: PathBuf,

@@ -17,7 +17,7 @@ const USUAL: usize = 15;
 
 pub(super) fn run(args: &Neighbours, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let target = hits::target(&args.output)?;
-    let index = Arc::new(files.index(&args.file, options, &args.tensor, &args.records)?);
+    let index = Arc::new(files.index(&args.file, options, &args.tensor, &args.records.records)?);
     hits::check_fields(&index, &args.show)?;
     with_threads(args.threads, || match args.threshold {
         Some(threshold) => groups(args, &index, threshold, target),

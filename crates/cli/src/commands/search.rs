@@ -28,7 +28,7 @@ pub(super) fn run(args: &Search, options: &Options, files: Files) -> Result<Exit
 
 fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let target = hits::target(&args.output)?;
-    let index = Arc::new(files.index(&args.index, options, &args.tensor, &args.records)?);
+    let index = Arc::new(files.index(&args.index, options, &args.tensor, &args.records.records)?);
     let among = match args.filter.is_empty() {
         true => None,
         false => Some(index.matching(&args.filter)?),

@@ -1,14 +1,16 @@
 //! `weighbridge similar`: the words nearest to a word. `weighbridge analogy` shares its answers.
 
 use super::Files;
+use super::hits::Printer;
 use super::questions::{Answer, Said, ask, tell_not_finite, together};
 use crate::args::Similar;
 use crate::render::{BOLD, DIM, Table, safe, styled};
 use serde::Serialize;
 use std::process::ExitCode;
-use weighbridge::search::Hit;
+use weighbridge::index::NamedHit;
+use weighbridge::search::{Ask, Hit, Metric, Query};
 use weighbridge::words::{Neighbour, Question};
-use weighbridge::{Embeddings, Error, Options};
+use weighbridge::{Embeddings, Error, ErrorKind, Index, Options};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -27,7 +29,14 @@ pub(super) struct Outcome<'a> {
 }
 
 pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    let embeddings = files.words(&args.file, options)?;
+    let container = files.open(&args.file, options)?;
+    if container.vocabulary.is_none() && container.subwords.is_none() {
+        let index = Index::of(&container, None)?;
+        if index.words().is_none() {
+            return rows(args, &index);
+        }
+    }
+    let embeddings = Embeddings::new(&container)?;
     let together = together(args.k.min(embeddings.len()));
     let done = ask(args.words.clone(), "one word per line", together, |words| {
         let questions = words.iter().map(|word| embeddings.question(word)).collect();
@@ -46,6 +55,57 @@ pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<Exi
         Ok(each.collect())
     })?;
     tell_not_finite(&embeddings);
+    Ok(done)
+}
+
+#[derive(Serialize)]
+struct RowLine<'a> {
+    word: &'a str,
+    known: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hits: Option<Vec<NamedHit<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Rows without words go by their numbers, and by what their records say.
+fn rows(args: &Similar, index: &Index) -> Result<ExitCode, Error> {
+    let k = args.k.min(index.len().saturating_sub(1)).max(1);
+    let printer = Printer { index, fields: &[], json: false };
+    let answer = |name: &String| {
+        let found = index.rows_named(name).and_then(|rows| {
+            super::hits::say_others(name, &rows);
+            let (vector, exclude) = (index.row(rows[0])?, [rows[0]]);
+            let query = Query { vector: &vector, exclude: &exclude };
+            let hits = index.search_batch(&[query], &Ask::new(k, Metric::Cosine))?.swap_remove(0);
+            let mut named = index.name(&hits, &[])?;
+            // What words are called elsewhere.
+            named.iter_mut().for_each(|hit| hit.word = Some(hit.row.to_string().into()));
+            Ok(named)
+        });
+        match (found, args.json) {
+            (Ok(hits), true) => {
+                let line = RowLine { word: name, known: true, hits: Some(hits), error: None };
+                Ok(Answer { text: super::json_line(&line), said: Said::Nothing })
+            }
+            (Ok(hits), false) => {
+                let text = styled(BOLD, safe(name)) + "\n" + &printer.table(&hits);
+                Ok(Answer { text, said: Said::Nothing })
+            }
+            (Err(error), true) if error.kind() == ErrorKind::NotFound => {
+                let error = Some(crate::hints::sentence(&error));
+                let line = RowLine { word: name, known: false, hits: None, error };
+                Ok(Answer { text: super::json_line(&line), said: Said::NotFound(None) })
+            }
+            (Err(error), false) if error.kind() == ErrorKind::NotFound => {
+                Ok(Answer { text: String::new(), said: Said::NotFound(Some(error)) })
+            }
+            (Err(error), _) => Err(error),
+        }
+    };
+    let what = "one row per line, by its number or as field=value";
+    let done = ask(args.words.clone(), what, 1, |names| names.iter().map(answer).collect())?;
+    super::hits::tell_not_finite(index);
     Ok(done)
 }
 
