@@ -3,6 +3,7 @@
 
 mod append;
 mod document;
+mod front;
 mod meta;
 mod quantize;
 mod read;
