@@ -53,7 +53,7 @@ fn is_whole(folder: &Path) -> Option<bool> {
     let container = weighbridge::open(folder.join("out/x.i8bin")).unwrap();
     container.check_damage().ok()?;
     let up = container.tensors[0].values_f32(0, 1).unwrap()[0] > 0.0;
-    let said = container.records.as_ref().unwrap().items()[0].to_owned();
+    let said = container.records.as_ref().unwrap().items().unwrap()[0].to_owned();
     Some(said.contains(if up { "up" } else { "down" }))
 }
 

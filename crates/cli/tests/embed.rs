@@ -123,7 +123,7 @@ fn every_format_holds_the_vectors() {
         assert!(far_apart(&values, &expected) < tolerance, "{name}");
         if of_rows {
             let records = opened.records.as_ref().unwrap();
-            assert_eq!(records.items()[99], "{\"text\": \"truck 99 on the road\"}");
+            assert_eq!(records.items().unwrap()[99], "{\"text\": \"truck 99 on the road\"}");
         }
         if name == "v.fifu" {
             let found = run(at, &["similar", &path, "truck 5 on the road", "-k", "1"]);
@@ -157,7 +157,7 @@ fn records_of_json_lines_are_kept() {
         let output = run(at, &[&model[..], &["-o", name]].concat());
         assert!(output.status.success(), "{}", err(&output));
         let records = weighbridge::open(at.join(name)).unwrap().records.unwrap();
-        let items: Vec<_> = records.items().iter().map(|r| (*r).to_owned()).collect();
+        let items: Vec<_> = records.items().unwrap().iter().map(|r| (*r).to_owned()).collect();
         assert_eq!(items[0], "{\"id\": 1.50, \"text\": \"a truck\"}");
         assert_eq!(items[1], "{\"text\": \"a l\\u006frry\", \"tags\": [\"x\"]}");
     }

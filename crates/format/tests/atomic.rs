@@ -195,7 +195,8 @@ fn a_failed_write_gives_back_what_it_was_given() {
                 // Its checksum is told beside it all the same.
                 let written = open(&target).unwrap();
                 written.check_damage().unwrap();
-                let document = written.records.as_ref().unwrap().document().unwrap().to_vec();
+                let document =
+                    written.records.as_ref().unwrap().document().unwrap().unwrap().to_vec();
                 assert!(String::from_utf8(document).unwrap().contains("\"checksum\": \""));
                 assert_eq!(snapshot(folder.path()).len(), 2);
                 break;
@@ -302,7 +303,7 @@ fn files_that_belong_together_stay_together() {
         });
         let written = open(&path).unwrap();
         written.check_damage().unwrap();
-        let is = written.records.as_ref().unwrap().items()[0].contains("up");
+        let is = written.records.as_ref().unwrap().items().unwrap()[0].contains("up");
         assert_eq!(written.tensors[0].values_f32(0, 1).unwrap()[0] > 0.0, is);
     }
     assert_eq!(snapshot(folder.path()).len(), 2);

@@ -135,7 +135,7 @@ fn i8bin() {
         let found = findings(&path);
         assert!(!found.has_errors() && found.list().len() == warnings, "{:?}", found.list());
         let container = open(&path).unwrap();
-        assert_eq!(container.records.as_ref().unwrap().count(), 37);
+        assert_eq!(container.records.as_ref().unwrap().count().unwrap(), 37);
         assert_holds(&container, &folder.join(kind).join("expected.safetensors"));
         assert_survives(&path);
         // The exporter's input gives the exporter's bytes.

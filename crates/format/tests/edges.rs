@@ -5,7 +5,7 @@ mod common;
 use common::format_of;
 use std::sync::Arc;
 use weighbridge_codec::DType;
-use weighbridge_format::model::{Scaled, Scaling};
+use weighbridge_format::model::{EMBEDDING, Scaled, Scaling};
 use weighbridge_format::sink::to_memory;
 use weighbridge_format::{Container, Encoding, Error, Formats, Input, Options, View, samples};
 use weighbridge_testkit::stored;
@@ -205,4 +205,37 @@ fn keys_of_any_characters_go_to_oinf_and_back() {
     };
     assert!(sorted(&embd).contains(&(String::new(), Some("nothing".to_owned()))));
     assert_eq!(sorted(&embd), sorted(&back));
+}
+
+/// What rows were made with is a long text, and travels wherever there is a place for metadata, and in
+/// the formats of rows.
+#[test]
+fn what_rows_were_made_with_is_kept() {
+    let probes: Vec<Vec<f32>> = (0..4u8).map(|i| vec![f32::from(i) / 7.0; 768]).collect();
+    let made = serde_json::json!({"model": "org/m", "weights": "é\n\"", "probes": probes});
+    let made = made.to_string();
+    assert!(made.len() > 30_000, "{}", made.len());
+    let rows = Container::builder().rows(2, vec![1.0, 0.0, 0.0, 1.0]);
+    let rows = rows.metadata(EMBEDDING, made.as_str()).build().unwrap();
+    let words = Container::builder().rows(2, vec![1.0, 0.0, 0.0, 1.0]).words(["a", "b"]);
+    let words = words.metadata(EMBEDDING, made.as_str()).build().unwrap();
+    let (mut kept, mut lost, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for format in Formats::builtin().iter().filter(|f| f.writes()) {
+        let info = format.info();
+        let options = Options::default().with("created-at", "2025-01-16T12:00:00Z");
+        let plan = format.plan(&rows, &options).or_else(|_| format.plan(&words, &options));
+        let Ok(plan) = plan else {
+            refused.push(info.id);
+            continue;
+        };
+        let is_lost = plan.report.losses.iter().any(|loss| loss.what().contains(EMBEDDING));
+        let read = weighbridge_testkit::Fixture::from_plan(info, "rows", &plan).unwrap();
+        let read = Formats::builtin().open(&read.input(), &Options::default()).unwrap();
+        assert_eq!(read.text(EMBEDDING), Some(made.as_str()).filter(|_| !is_lost), "{}", info.id);
+        if is_lost { &mut lost } else { &mut kept }.push(info.id);
+    }
+    assert_eq!(kept, ["embd", "finalfusion", "mcf", "oinf", "i8bin", "f32bin", "safetensors"]);
+    assert_eq!(lost, ["fasttext", "npy", "text", "glove", "word2vec", "jsonl"]);
+    // They hold models, and rows of their own hashes.
+    assert_eq!(refused, ["floret", "hf"]);
 }

@@ -55,7 +55,8 @@ fn every_rule_is_broken_by_some_file() {
             truncations(bytes).step_by(11).for_each(|m| note(fixture.with_beside(i, m)));
         }
     }
-    let made = binary_files().into_iter().chain(rows()).chain(folders()).chain(words());
+    let made =
+        binary_files().into_iter().chain(rows()).chain(folders()).chain(words()).chain(lines());
     for Made { rule, fixture, options } in made {
         let rules = broken(&fixture, &options);
         assert!(rules.contains(&rule), "{rule} is not among {rules:?}");
@@ -208,6 +209,27 @@ fn rows() -> Vec<Made> {
         made("I8-15", floats.with_main(nan)),
         made("I8-16", floats.with_main(zero)),
         made("I8-17", change("checksum", json!("00000000"))),
+    ]
+}
+
+/// JSON lines, each file with one thing wrong.
+fn lines() -> Vec<Made> {
+    let made = |rule: &'static str, text: &str| {
+        made(rule, fixture("jsonl", "rows").with_main(text.as_bytes().to_vec()))
+    };
+    let long = format!("{{\"a\": \"{}\", \"vector\": [1]}}\n", "x".repeat(64 << 20));
+    vec![
+        made("JSONL-01", "{\"vector\": [1]}\n[2]\n"),
+        made("JSONL-02", "{\"text\": \"truck\"}\n"),
+        made("JSONL-03", "{\"vector\": [1], \"vector\": [1]}\n"),
+        made("JSONL-04", "{\"vector\": [\"1\"]}\n"),
+        made("JSONL-05", "{\"vector\": [1]}\n{\"vector\": [1, 2]}\n"),
+        made("JSONL-06", "{\"vector\": [1e39]}\n"),
+        made("JSONL-07", &long),
+        made("JSONL-08", "{\"vector\": []}\n"),
+        made("JSONL-09", "{\"vector\": [null]}\n"),
+        made("JSONL-10", "{\"vector\": [1]}"),
+        made("JSONL-11", "\u{feff}{\"vector\": [1]}\n"),
     ]
 }
 

@@ -233,8 +233,9 @@ fn rename(container: &mut Container, old: &str, new: &str) -> Result<(), Error> 
 
 fn give_records(container: &mut Container, records: &Records) -> Result<(), Error> {
     let rows = container.rows().map(|r| r.count);
-    if let Some(rows) = rows.filter(|rows| *rows != records.count()) {
-        let what = format!("there are {} records for {rows} rows", records.count());
+    let count = records.count()?;
+    if let Some(rows) = rows.filter(|rows| *rows != count) {
+        let what = format!("there are {count} records for {rows} rows");
         return Err(Error::refused(what, "every row has one record"));
     }
     container.records = Some(records.clone());

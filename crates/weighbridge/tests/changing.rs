@@ -66,7 +66,8 @@ fn use_all(container: &Container) {
         words.clone().find_special();
     }
     if let Some(records) = &container.records {
-        let _ = (records.items().len(), records.to_document().len());
+        let _ = (records.items().map(|i| i.len()), records.to_document().map(|d| d.len()));
+        let _ = (records.record(1).is_ok(), records.member(0, "name").is_ok());
     }
     if let Ok(words) = Embeddings::new(container) {
         let _ = words.lookup("truck").map(|l| l.map(|l| l.vector.len()));

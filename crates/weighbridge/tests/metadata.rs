@@ -56,7 +56,7 @@ fn content(container: &Container) -> BTreeMap<String, String> {
         all.insert(format!("file {}", a.name), format!("{:?}", &*a.data.load().unwrap()));
     }
     if let Some(records) = &container.records {
-        all.insert("records".to_owned(), format!("{:?}", records.items()));
+        all.insert("records".to_owned(), format!("{:?}", records.items().unwrap()));
     }
     all
 }

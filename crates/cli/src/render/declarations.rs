@@ -36,7 +36,7 @@ pub(crate) fn declarations(container: &Container, detail: &Detail) -> Result<Str
         out.push_str(&format!("attachment {}: {} bytes\n", safe(&a.name), a.data.len()));
     }
     if let Some(records) = &container.records {
-        out.push_str(&format!("records: {}\n", records.count()));
+        out.push_str(&format!("records: {}\n", records.count()?));
     }
     if out.ends_with('\n') && !out.ends_with("\n\n") {
         out.push('\n');

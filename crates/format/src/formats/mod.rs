@@ -25,7 +25,7 @@ mod wordlist;
 pub use table::{Formats, Reading};
 
 use crate::model::{Container, Note, NoteKind, SubwordVectors};
-use crate::plan::{Holds, Plan, Report, RowLayout};
+use crate::plan::{Companion, Holds, Plan, Report, RowLayout};
 use crate::source::Input;
 pub use crate::wire::Stop;
 use crate::wire::{Findings, Rule, Unchecked};
@@ -63,6 +63,8 @@ pub struct FormatInfo {
     pub is_folder: bool,
     /// Files say nowhere how long they are: one that was cut behind a line is a shorter one.
     pub open_ended: bool,
+    /// The file beside each of its files that describes it, if there is one.
+    pub companion: Option<Companion>,
     /// Whether a file has checksums of its content.
     pub checksums: fn(&Container) -> bool,
     /// Values stand in decimal digits, so that their bytes are never those of another format.
@@ -134,6 +136,7 @@ impl FormatInfo {
             magic: b"",
             is_folder: false,
             open_ended: false,
+            companion: None,
             checksums: |_| false,
             decimal: false,
             holds: Holds::NOTHING,

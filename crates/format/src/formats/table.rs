@@ -1,7 +1,7 @@
 //! The table of formats: finding one by name or by content, and opening files with it.
 
 use super::{BUILTIN, Format, Stop, Sureness};
-use crate::model::{Container, DamageCheck, Note, NoteKind};
+use crate::model::{Container, DamageCheck, Note, NoteKind, Records};
 use crate::source::{Input, Source, mistaken};
 use crate::spec;
 use crate::wire::{Findings, What};
@@ -148,13 +148,18 @@ impl Formats {
     /// # Errors
     /// Where there is no such format, or reading fails for another reason than a broken rule.
     pub fn read(&self, input: &Input, options: &Options) -> Result<Reading, Error> {
-        let mut reading = self.parse(input, options)?;
+        let mut reading = self.parse(input, options, Findings::thorough())?;
         reading.findings.locate(|name| input.path_of(name));
         Ok(reading)
     }
 
     /// The same with findings that name the files beside the main one as the format calls them.
-    fn parse(&self, input: &Input, options: &Options) -> Result<Reading, Error> {
+    fn parse(
+        &self,
+        input: &Input,
+        options: &Options,
+        mut findings: Findings,
+    ) -> Result<Reading, Error> {
         let format = match options.get("from") {
             Some(id) => {
                 let format = self.named(id, "from")?;
@@ -176,7 +181,6 @@ impl Formats {
                 format!("{}: {} can be written and not read", input.path, format.info.name);
             return Err(Error::unsupported(format.info.id, message, ""));
         };
-        let mut findings = Findings::default();
         let mut container = match read(input, options, &mut findings) {
             Ok(container) => Some(container),
             Err(Stop::Broken(finding)) => {
@@ -199,8 +203,11 @@ impl Formats {
             }
             let beside = container.files.iter().map(|(_, source)| source);
             let attached = container.attachments.iter().map(|a| a.data.source());
+            let unread = container.records.as_ref().and_then(Records::source);
             let mut opened = vec![input.source.clone()];
-            opened.extend(beside.chain(attached).filter(|s| !s.is(&input.source)).cloned());
+            opened.extend(
+                beside.chain(attached).chain(unread).filter(|s| !s.is(&input.source)).cloned(),
+            );
             container.opened = opened;
             // Whatever it travelled through, unknown words come out as where it was made.
             let made_by = container.origin.as_ref().map_or(container.format, |o| &o.format);
@@ -211,12 +218,15 @@ impl Formats {
         Ok(Reading { format, container, findings })
     }
 
-    /// Opens an input.
+    /// Opens an input. What takes long to check, and is not needed to use the rest, is checked when it
+    /// is used: row records.
     ///
     /// # Errors
     /// Where [`Formats::read`] fails, and [`Error::Malformed`] for a broken structural rule.
     pub fn open(&self, input: &Input, options: &Options) -> Result<Container, Error> {
-        let Reading { format, container, findings } = self.read(input, options)?;
+        let Reading { format, container, mut findings } =
+            self.parse(input, options, Findings::default())?;
+        findings.locate(|name| input.path_of(name));
         match (findings.first_error(), container) {
             (None, Some(mut container)) => {
                 container.damage = damage_check(format, &container, input);
@@ -238,7 +248,8 @@ impl Formats {
         options: &Options,
         quick: bool,
     ) -> Result<(&'static Format, Findings), Error> {
-        let Reading { format, container, mut findings } = self.parse(input, options)?;
+        let Reading { format, container, mut findings } =
+            self.parse(input, options, Findings::thorough())?;
         findings.unchecked = format.info.unchecked(container.as_ref(), quick);
         let opened = container.as_ref().map(|c| c.opened.clone()).unwrap_or_default();
         if let Some(container) = container.filter(|_| !quick) {

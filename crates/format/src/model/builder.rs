@@ -125,9 +125,10 @@ impl ContainerBuilder {
             return Err(Error::refused(format!("two tensors are named {:?}", twice.name), ""));
         }
         if let (Some(rows), Some(records)) = (container.rows(), &container.records)
-            && rows.count != records.count()
+            && let count = records.count()?
+            && rows.count != count
         {
-            let message = format!("there are {} records for {} rows", records.count(), rows.count);
+            let message = format!("there are {count} records for {} rows", rows.count);
             return Err(Error::refused(message, Advice::from("every row has one record")));
         }
         Ok(container)

@@ -75,6 +75,9 @@ pub struct Container {
     pub may_grow: bool,
 }
 
+/// The metadata entry that says what rows were made with: a JSON object as text.
+pub const EMBEDDING: &str = "embedding";
+
 /// What stands for the format of containers that came from no file.
 pub const NO_FORMAT: &str = "none";
 

@@ -21,7 +21,7 @@ mod words;
 
 pub use block_coded::{BlockCoded, RowPart, row_parts, whole_cuts};
 pub use builder::ContainerBuilder;
-pub use container::{Attachment, Container, NO_FORMAT, Origin, RowShape};
+pub use container::{Attachment, Container, EMBEDDING, NO_FORMAT, Origin, RowShape};
 pub use damage::DamageCheck;
 pub use dialect::Dialect;
 pub use encoding::{Encoding, Scaled, Scaling};
@@ -29,7 +29,8 @@ pub use note::{Note, NoteKind, Subject};
 pub use once::Once;
 pub use produce::Produce;
 pub use product::Product;
-pub use records::{BadRecords, Records};
+pub(crate) use records::scan;
+pub use records::{BadRecords, Records, member};
 pub(crate) use rows::LastRow;
 pub use rows::{UNIT_AND_NORMS, norm};
 pub use subwords::{BadNgram, Ngrams, SubwordKind, SubwordVectors, Subwords};

@@ -63,11 +63,12 @@ impl Container {
     /// only matrix if there are no words.
     ///
     /// # Errors
-    /// [`Error::Refused`] if there is not one such matrix.
+    /// [`Error::Refused`] if there is not one such matrix; what is wrong with records that tell the
+    /// words.
     pub fn word_matrix(&self) -> Result<WordMatrix<'_>, Error> {
         let words = match &self.vocabulary {
             Some(vocabulary) => Some(Cow::Borrowed(vocabulary)),
-            None => self.record_words().map(Cow::Owned),
+            None => self.record_words()?.map(Cow::Owned),
         };
         let subwords = self.subwords.as_ref();
         let behind = subwords.map_or(0, Subwords::rows);
@@ -98,29 +99,36 @@ impl Container {
     }
 
     /// The words that the records of rows give, if each gives one.
-    fn record_words(&self) -> Option<Vocabulary> {
+    fn record_words(&self) -> Result<Option<Vocabulary>, Error> {
         #[derive(serde::Deserialize)]
         struct Record<'a> {
             #[serde(borrow)]
             word: Cow<'a, str>,
         }
-        let items = self.records.as_ref().filter(|r| r.count() > 0)?.items();
         let word =
             |item: &&str| serde_json::from_str::<Record>(item).ok().map(|r| r.word.into_owned());
-        let words: Option<Vec<String>> = items.iter().map(word).collect();
-        Some(Vocabulary::from_tokens(words?.iter().map(String::as_str)))
+        let Some(records) = &self.records else { return Ok(None) };
+        // Where the first has none, no others are looked at.
+        if records.record(0)?.as_ref().and_then(word).is_none() {
+            return Ok(None);
+        }
+        let words: Option<Vec<String>> = records.items()?.iter().map(word).collect();
+        Ok(words.map(|words| Vocabulary::from_tokens(words.iter().map(String::as_str))))
     }
 
     /// Forgets the records if all that they say is the words.
-    pub(crate) fn drop_word_records(&mut self) {
+    pub(crate) fn drop_word_records(&mut self) -> Result<(), Error> {
         type Members<'a> = std::collections::HashMap<Cow<'a, str>, serde::de::IgnoredAny>;
         let alone = |item: &&str| {
             let members = serde_json::from_str::<Members>(item);
             members.is_ok_and(|m| m.len() == 1 && m.contains_key("word"))
         };
-        if self.records.as_ref().is_some_and(|r| r.items().iter().all(alone)) {
+        if let Some(records) = &self.records
+            && records.items()?.iter().all(alone)
+        {
             self.records = None;
         }
+        Ok(())
     }
 
     /// Whether only the format that the content came from needs a tensor.

@@ -2,7 +2,7 @@
 
 use super::{Changed, Loss, Report};
 use crate::model::{
-    Arrangement, BLOCK, Container, Data, Encoding, NoteKind, Once, Scaled, Subject, Tensor,
+    Arrangement, BLOCK, Container, Data, Encoding, NoteKind, Once, Scaled, Subject, Tensor, Value,
 };
 use crate::wire::to_len;
 use crate::{Advice, Error};
@@ -43,6 +43,8 @@ pub struct Holds {
     pub single: bool,
     /// How much of the metadata.
     pub metadata: Keeps,
+    /// Entries of the metadata that have a place of their own where others have none.
+    pub entries: fn(&str, &Value) -> bool,
     /// Size variables.
     pub sizevars: bool,
     /// Tokens or words.
@@ -88,6 +90,7 @@ impl Holds {
         empty: true,
         single: false,
         metadata: Keeps::Nothing,
+        entries: |_, _| false,
         sizevars: false,
         vocabulary: false,
         subwords: false,
@@ -127,6 +130,7 @@ pub fn fit(
     }
     for (key, value) in &container.metadata {
         match holds.metadata {
+            _ if (holds.entries)(key, value) => {}
             Keeps::Nothing if container.restates(key, value) => {
                 report.ignored.push(Subject::Metadata(key.clone()));
             }
@@ -157,7 +161,7 @@ pub fn fit(
         }
     }
     if let Some(r) = container.records.as_ref().filter(|_| !holds.records) {
-        report.lose(Subject::Records(r.count()), "the format has none");
+        report.lose(Subject::Records(r.count()?), "the format has none");
     }
     if holds.single && container.tensors.is_empty() {
         return Err(Error::refused("the format holds exactly one tensor, and this has none", ""));

@@ -1,6 +1,7 @@
 //! From a container to the bytes of a format: what fits, what is lost, and every byte in order.
 
 mod append;
+mod companion;
 mod fit;
 mod growth;
 mod narrow;
@@ -11,6 +12,7 @@ mod shared;
 mod stream;
 
 pub use append::{EncodeRows, RowBlock, RowFigures, RowLayout};
+pub use companion::Companion;
 pub use fit::{Holds, Keeps, Placement, difference, fit, lose_precision, measure, place};
 pub(crate) use narrow::lose_others;
 pub use pieces::{FilePlan, Piece, Plan};

@@ -1,7 +1,7 @@
 //! A plan: every byte of the files to be written, before the first is written.
 
-use super::Report;
 use super::stream::TensorStream;
+use super::{Companion, Report};
 use crate::Error;
 use crate::model::{DamageCheck, Encoding, Produce, Tensor};
 use crate::source::{Source, View};
@@ -75,6 +75,9 @@ pub struct FilePlan {
     /// `None` for the file that was asked for, else the name of one in the same folder; of one in
     /// the planned folder, with `/` between folders.
     pub beside: Option<String>,
+    /// It describes the file that was asked for, and gets a name of its own where the one of
+    /// `beside` is that of another file's description. Where the folder is known that is decided.
+    pub companion: Option<Companion>,
     /// Its bytes, in order.
     pub pieces: Vec<Piece>,
     /// Sum of the pieces' lengths so far.

@@ -9,6 +9,7 @@ use super::beside::{Turn, create_like, folder_of, temporary_beside};
 use super::blocks::WholeBlocks;
 use super::execute::{Checksums, execute};
 use super::folder::write_folder;
+use super::place::Chosen;
 use crate::plan::{FilePlan, Piece, Plan};
 use crate::source::{Deferred, Unfinished};
 use crate::{Error, Progress, Stage};
@@ -135,12 +136,9 @@ pub fn write(
     if plan.is_folder {
         return write_folder(plan, target, folder, files, progress);
     }
-    let place = |file: &FilePlan| match &file.beside {
-        Some(name) => folder.join(name),
-        None => target.to_owned(),
-    };
-    let mut staged = Staged { files, list: Vec::new() };
-    staged.create(plan.files.iter().map(|file| (file, place(file))).collect())?;
+    let mut staged = Staged { files, target, list: Vec::new() };
+    let places = plan.files.iter().map(|file| Chosen::place(file, target, folder));
+    staged.create(plan.files.iter().zip(places).collect())?;
     let mut checksums = Checksums::of(plan);
     for (file, stage) in plan.files.iter().zip(&mut staged.list) {
         match &mut stage.out {
@@ -197,6 +195,8 @@ fn complete(
 struct StagedFile {
     temp: PathBuf,
     path: PathBuf,
+    /// What the place was when it was chosen, if another one may have to be taken.
+    chosen: Option<Chosen>,
     /// A second name of the old file, kept until everything has succeeded.
     backup: Option<PathBuf>,
     renamed: bool,
@@ -206,35 +206,40 @@ struct StagedFile {
     unfinished: Option<Unfinished>,
 }
 
+/// Where a file goes, and what the place was when it was chosen.
+type Placed = (PathBuf, Option<Chosen>);
+
 /// Temporary files; what is still there when it is dropped is removed.
 struct Staged<'a> {
     files: &'a dyn FileSystem,
+    target: &'a Path,
     list: Vec<StagedFile>,
 }
 
 impl Staged<'_> {
     /// Makes the temporary files, after those of the dead are gone.
-    fn create(&mut self, planned: Vec<(&FilePlan, PathBuf)>) -> Result<(), Error> {
-        let places: Vec<_> = planned.iter().map(|(_, path)| &**path).collect();
+    fn create(&mut self, planned: Vec<(&FilePlan, Placed)>) -> Result<(), Error> {
+        let places: Vec<_> = planned.iter().map(|(_, (path, _))| path.clone()).collect();
+        let places: Vec<_> = places.iter().map(|path| &**path).collect();
         let turn = Turn::wait(&places);
         turn.sweep_unfinished(&places);
-        for (file, path) in &planned {
+        for (file, (path, chosen)) in planned {
             let (temp, out, unfinished) = match &file.adopted {
                 Some(made) => (made.clone(), None, None),
                 None => {
-                    let temp = temporary_beside(path, "part");
+                    let temp = temporary_beside(&path, "part");
                     // Registered before a signal ends the process.
                     let _signals = Deferred::begin();
                     // Nobody knows the file by this name.
-                    let out = self.files.create(&temp, path).map_err(|e| Error::io(path, e))?;
+                    let out = self.files.create(&temp, &path).map_err(|e| Error::io(&path, e))?;
                     let unfinished = Unfinished::register(&temp);
                     (temp, Some(out), Some(unfinished))
                 }
             };
-            let path = path.clone();
             self.list.push(StagedFile {
                 temp,
                 path,
+                chosen,
                 backup: None,
                 renamed: false,
                 out,
@@ -249,6 +254,12 @@ impl Staged<'_> {
         let places: Vec<_> = self.list.iter().map(|stage| stage.path.clone()).collect();
         let places: Vec<_> = places.iter().map(|path| &**path).collect();
         let turn = Turn::wait(&places);
+        // Nobody else takes a place now; somebody may have done so while the files were written.
+        for stage in &mut self.list {
+            if let Some(chosen) = &stage.chosen {
+                stage.path = chosen.settle(&stage.path, self.target);
+            }
+        }
         let signals = Deferred::begin();
         let done = self
             .rename_all()

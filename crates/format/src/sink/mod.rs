@@ -11,6 +11,8 @@ mod execute;
 mod folder;
 #[cfg(feature = "fs")]
 mod output;
+#[cfg(feature = "fs")]
+mod place;
 
 #[cfg(feature = "fs")]
 pub use atomic::{FileSystem, OutFile, RealFiles, write};

@@ -1,8 +1,9 @@
 //! Where a plan's files go, and what is in their way.
 
+use super::beside::folder_of;
+use super::place::{place, shared_with_another};
 use super::{RealFiles, write};
-use crate::formats::Formats;
-use crate::plan::{FilePlan, Plan};
+use crate::plan::Plan;
 use crate::{Advice, Error, Progress};
 use std::path::{Path, PathBuf};
 
@@ -51,24 +52,18 @@ impl Plan {
         if self.is_folder {
             return no_folder_for(&to.path).or_else(|| folder_in_the_way(&to.path));
         }
+        let shared = |file| shared_with_another(file, &to.path, folder_of(&to.path));
+        let in_the_way = |path: &PathBuf| in_the_way(path, to.overwrite);
         let paths = self.paths(to);
-        let companion = paths.iter().skip(1).find(|p| p.exists());
-        if let Some(path) = companion.filter(|_| !to.path.exists() && has_neighbours(&to.path)) {
-            let what = "exists and belongs to another file";
-            return Some(Error::refused_file(path, what, "write into another folder"));
-        }
-        paths.iter().find_map(|path| in_the_way(path, to.overwrite))
+        self.files.iter().find_map(shared).or_else(|| paths.iter().find_map(in_the_way))
     }
 
-    /// The files that will be written.
+    /// The files that will be written. A description gets a name of its own where the usual one is
+    /// that of another file's.
     pub fn paths(&self, to: &Output) -> Vec<PathBuf> {
         let folder = to.path.parent().unwrap_or(Path::new(""));
         let folder = if self.is_folder { &to.path } else { folder };
-        let path = |f: &FilePlan| match &f.beside {
-            Some(name) => folder.join(name),
-            None => to.path.clone(),
-        };
-        self.files.iter().map(path).collect()
+        self.files.iter().map(|file| place(file, &to.path, folder)).collect()
     }
 
     /// Writes the files, all or none.
@@ -85,17 +80,6 @@ impl Plan {
         let target = to.path.canonicalize().ok().filter(|_| to.path.is_symlink());
         write(self, &target.unwrap_or(to.path), &RealFiles, progress)
     }
-}
-
-/// Other files in the folder that a file beside the output may belong to.
-fn has_neighbours(output: &Path) -> bool {
-    let folder = output.parent().filter(|p| !p.as_os_str().is_empty());
-    let Ok(list) = folder.unwrap_or(Path::new(".")).read_dir() else { return false };
-    // Formats of rows share the file that describes them.
-    let of_rows = Formats::builtin().iter().map(|f| f.info()).filter(|i| i.is_of_rows());
-    let extensions: Vec<_> = of_rows.flat_map(|i| i.extensions).collect();
-    let mut names = list.filter_map(|entry| Some(entry.ok()?.path()));
-    names.any(|path| path.extension().is_some_and(|e| extensions.iter().any(|known| e == **known)))
 }
 
 /// A folder is never replaced: it may hold more than what was written into it.

@@ -163,6 +163,8 @@ pub struct Findings {
     errors: bool,
     /// All that is asked for, if that is not everything.
     only: Option<&'static [Rule]>,
+    /// What could be left for later is checked too.
+    thorough: bool,
 }
 
 /// Something that was not checked, or can't be.
@@ -197,6 +199,17 @@ impl Findings {
     /// Collects findings of these rules alone.
     pub fn only(rules: &'static [Rule]) -> Findings {
         Findings { only: Some(rules), ..Findings::default() }
+    }
+
+    /// Collects findings for whoever wants to know them all. Others have parts of a file checked when
+    /// they use them.
+    pub(crate) fn thorough() -> Findings {
+        Findings { thorough: true, ..Findings::default() }
+    }
+
+    /// Whether reading is to check what could be left for later.
+    pub(crate) fn is_thorough(&self) -> bool {
+        self.thorough
     }
 
     /// Whether a rule is asked for. A check that takes long asks this before it begins.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use weighbridge_format::model::{Attachment, NoteKind, Records, Subject, Subwords, Value};
-use weighbridge_format::{Container, Formats, Vocabulary};
+use weighbridge_format::{Container, Error, Formats, Vocabulary};
 
 /// How much was compared: of each kind what both or one of the two have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -74,7 +74,11 @@ pub struct ContentDifference {
     pub second: Option<String>,
 }
 
-pub(super) fn compare(a: &Container, b: &Container, done: &mut Compared) -> Vec<ContentDifference> {
+pub(super) fn compare(
+    a: &Container,
+    b: &Container,
+    done: &mut Compared,
+) -> Result<Vec<ContentDifference>, Error> {
     let mut found = Vec::new();
     let show = |v: &Value| v.to_plain_text().unwrap_or_else(|| v.type_name());
     let is_folder = |c: &Container| {
@@ -116,13 +120,14 @@ pub(super) fn compare(a: &Container, b: &Container, done: &mut Compared) -> Vec<
     left_out(a, b, &mut found);
     done.vocabulary = either(&a.vocabulary, &b.vocabulary, vocabulary, &mut found);
     done.subwords = either(&a.subwords, &b.subwords, subwords, &mut found);
-    done.records = either(&a.records, &b.records, records, &mut found);
+    done.records = a.records.is_some() || b.records.is_some();
+    found.extend(records(a.records.as_ref(), b.records.as_ref())?);
     for difference in &mut found {
         for text in [&mut difference.first, &mut difference.second].into_iter().flatten() {
             *text = shown(text);
         }
     }
-    found
+    Ok(found)
 }
 
 /// Calls `each` with what both have under each name, and counts the names.
@@ -187,19 +192,23 @@ fn subwords(a: Option<&Subwords>, b: Option<&Subwords>) -> Option<ContentDiffere
     (a != b).then(different)
 }
 
-fn records(a: Option<&Records>, b: Option<&Records>) -> Option<ContentDifference> {
-    let what = Subject::Records(a.or(b)?.count());
-    let size = |r: Option<&Records>| r.map(|r| format!("{} records", r.count()));
-    let (Some(x), Some(y)) = (a, b) else {
-        return Some(ContentDifference { what, first: size(a), second: size(b) });
+fn records(a: Option<&Records>, b: Option<&Records>) -> Result<Option<ContentDifference>, Error> {
+    let counts = [a, b].map(|records| records.map(Records::count).transpose());
+    let [first, second] = counts;
+    let (first, second) = (first?, second?);
+    let Some(count) = first.or(second) else { return Ok(None) };
+    let what = Subject::Records(count);
+    let size = |count: Option<u64>| count.map(|count| format!("{count} records"));
+    let (Some(x), Some(y), true) = (a, b, first == second) else {
+        let (first, second) = (size(first), size(second));
+        return Ok(Some(ContentDifference { what, first, second }));
     };
-    if x.count() != y.count() {
-        return Some(ContentDifference { what, first: size(a), second: size(b) });
-    }
-    let (x, y) = (x.items(), y.items());
-    let at = x.iter().zip(&y).position(|(x, y)| !same_json(x, y))?;
-    let shown = |items: &[&str]| Some(format!("record {at}: {}", items[at]));
-    Some(ContentDifference { what, first: shown(&x), second: shown(&y) })
+    let (x, y) = (x.items()?, y.items()?);
+    let differing = x.iter().zip(&y).enumerate().find(|(_, (x, y))| !same_json(x, y));
+    Ok(differing.map(|(at, (x, y))| {
+        let shown = |item: &str| Some(format!("record {at}: {item}"));
+        ContentDifference { what, first: shown(x), second: shown(y) }
+    }))
 }
 
 /// The same members and values, however they are written.
@@ -304,7 +313,7 @@ mod tests {
     use weighbridge_codec::DType;
 
     fn differing(a: &Container, b: &Container) -> Vec<String> {
-        let found = compare(a, b, &mut Compared::default());
+        let found = compare(a, b, &mut Compared::default()).unwrap();
         let side = |s: &Option<String>| s.clone().unwrap_or("-".into());
         found
             .iter()

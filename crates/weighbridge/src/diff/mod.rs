@@ -93,7 +93,7 @@ pub fn diff<'a>(
     let mut difference = diff_tensors(first, second, settings.tolerance)?;
     difference.compared.tensors = difference.tensors.len() as u64;
     if !settings.tensors_only {
-        difference.contents = contents::compare(first, second, &mut difference.compared);
+        difference.contents = contents::compare(first, second, &mut difference.compared)?;
     }
     difference.same = difference.only_first.is_empty()
         && difference.only_second.is_empty()

@@ -80,9 +80,9 @@ pub(super) fn keep_words(
         kept.vocabulary = Some(vocabulary);
     }
     if let Some(records) = found.words.as_ref().and(container.records.as_ref())
-        && records.count() == found.word_rows()
+        && records.count()? == found.word_rows()
     {
-        kept.records = pick_records(records, &rows[..words.len()]);
+        kept.records = pick_records(records, &rows[..words.len()])?;
     }
     change_files(&mut kept, &words)?;
     let others = container.tensors.iter().filter(|t| !container.is_private(&t.name));
@@ -160,11 +160,12 @@ fn named_ngrams(subwords: &Subwords, words: &[String]) -> Result<NamedNgrams, Er
 }
 
 /// Some of the records.
-fn pick_records(records: &Records, rows: &[u64]) -> Option<Records> {
-    let items = records.items();
+fn pick_records(records: &Records, rows: &[u64]) -> Result<Option<Records>, Error> {
+    let items = records.items()?;
     let texts: Option<Vec<_>> = rows.iter().map(|i| items.get(to_len(*i)).copied()).collect();
-    let document = format!("[{}]", texts?.join(","));
-    Records::parse(Bytes::owned(document.into_bytes())).ok()
+    let Some(texts) = texts else { return Ok(None) };
+    let document = format!("[{}]", texts.join(","));
+    Ok(Records::parse(Bytes::owned(document.into_bytes())).ok())
 }
 
 /// Some values of a vector.

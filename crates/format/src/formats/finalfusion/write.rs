@@ -60,7 +60,7 @@ pub(super) fn plan(
 
     // Words without rows have no norms; floret's files have a chunk of none.
     let none = norms.take_if(|n| n.count() == 0).is_some();
-    let alone = reduced(container, &words, matrix, norms, &mut report);
+    let alone = reduced(container, &words, matrix, norms, &mut report)?;
     let placements = fit(&alone, &info.holds, &mut report)?;
     if normalized {
         let from = embeddings.matrix.encoding.name();
@@ -186,17 +186,17 @@ fn reduced(
     matrix: Tensor,
     norms: Option<Tensor>,
     report: &mut Report,
-) -> Container {
+) -> Result<Container, Error> {
     let mut alone = container.clone();
     alone.metadata.clear();
     alone.tensors = [Some(matrix), norms].into_iter().flatten().collect();
     if let Some(vocabulary) = &words.vocabulary {
         vocabulary.lose_special(report);
         if container.vocabulary.is_none() {
-            alone.drop_word_records();
+            alone.drop_word_records()?;
         }
     }
-    alone
+    Ok(alone)
 }
 
 /// Chunks in order, put together once all are known.

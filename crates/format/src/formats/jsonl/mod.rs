@@ -1,5 +1,10 @@
-//! JSON lines: each row's record with its vector, written and not read. See docs/formats/jsonl.md.
+//! JSON lines: each row's record with its vector. See docs/formats/jsonl.md.
 
+mod lines;
+mod read;
+mod rules;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use write::line;
@@ -17,6 +22,8 @@ const INFO: FormatInfo = FormatInfo {
     summary: "an object with a vector on each line",
     extensions: &["jsonl", "ndjson"],
     open_ended: true,
+    decimal: true,
+    rules: rules::RULES,
     holds: Holds {
         dtypes: &[DType::F32],
         single: true,
@@ -27,4 +34,10 @@ const INFO: FormatInfo = FormatInfo {
     ..FormatInfo::new("jsonl", "JSON lines")
 };
 
-pub(super) static FORMAT: Format = Format { lay_out: Some(write::plan), ..Format::new(INFO) };
+pub(super) static FORMAT: Format = Format {
+    probe: read::probe,
+    read: Some(read::read),
+    check: rules::check,
+    lay_out: Some(write::plan),
+    ..Format::new(INFO)
+};

@@ -3,8 +3,9 @@
 use super::super::FormatInfo;
 use super::super::wordlist::DECIMAL;
 use super::VECTOR;
+use super::lines::without;
 use crate::model::{Container, Produce, Records, Tensor, quoted};
-use crate::plan::{FilePlan, Piece, Plan, Report, fit};
+use crate::plan::{FilePlan, Loss, Piece, Plan, Report, fit};
 use crate::wire::to_len;
 use crate::{Error, Options, Vocabulary};
 use std::sync::Arc;
@@ -23,6 +24,16 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
         return Err(report.nothing_fits(info.id, "it takes one matrix of rows"));
     };
     report.store_as(tensor, DECIMAL);
+    let mut infinite = 0;
+    tensor.for_each_block(|values| {
+        infinite += values.iter().filter(|value| value.is_infinite()).count() as u64;
+    })?;
+    if infinite > 0 {
+        // JSON has null in their place, which is read as NaN.
+        let (from, all) = (tensor.encoding.name(), tensor.count());
+        let off = f64::INFINITY;
+        report.losses.push(Loss::rounded(&tensor.name, from, DECIMAL, infinite, all, off));
+    }
     let records = container.records.clone();
     let lines = Arc::new(VectorLines { tensor: tensor.clone(), records, words });
     // Every line is made twice: its length is known only then.
@@ -48,7 +59,7 @@ impl Produce for VectorLines {
         let [rows, dim] = *self.tensor.shape.as_slice() else { return Ok(()) };
         // Rows without values have no lines, however many they are.
         let rows = if dim == 0 { 0 } else { rows };
-        let records = self.records.as_ref().map(Records::items).unwrap_or_default();
+        let records = self.records.as_ref().map(Records::items).transpose()?.unwrap_or_default();
         let word = |row: usize| self.words.as_ref()?.token(row);
         let lines = |first: u64| {
             let n = TOGETHER.min(rows - first);
@@ -72,9 +83,10 @@ impl Produce for VectorLines {
     }
 }
 
-/// A record with its vector, and the end of the line. A record that breaks lines is put into one.
+/// A record with its vector, and the end of the line. A record that breaks lines is put into one, and
+/// a vector that it has already is left out.
 pub fn line(record: &str, vector: &[f32]) -> String {
-    let record = record.trim_ascii();
+    let record = without(record.trim_ascii(), VECTOR);
     let front = record.strip_suffix('}').unwrap_or("{").trim_ascii_end();
     // Line breaks stand only between the tokens of JSON, never in a text.
     let front = front.replace(['\n', '\r'], " ");
@@ -90,5 +102,9 @@ mod tests {
         assert_eq!(super::line("{\"a\": 1 }", &[0.5, 0.1]), "{\"a\": 1, \"vector\": [0.5,0.1]}\n");
         assert_eq!(super::line(" { } ", &[]), "{\"vector\": []}\n");
         assert_eq!(super::line("{\n\"a\":\n1\n}", &[1.0]), "{ \"a\": 1, \"vector\": [1.0]}\n");
+        assert_eq!(
+            super::line("{\"vector\": [2], \"a\": 1}", &[1.0]),
+            "{\"a\": 1, \"vector\": [1.0]}\n"
+        );
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn to_entries(container: &Container) -> Result<Vec<(String, Value)>, 
         ));
     }
     if let Some(records) = &container.records {
-        entries.push((RECORDS.to_owned(), bytes_value(records.to_document().into_owned())));
+        entries.push((RECORDS.to_owned(), bytes_value(records.to_document()?.into_owned())));
     }
     let mut keys: Vec<_> = entries.iter().map(|(k, _)| k.as_str()).collect();
     keys.sort_unstable();

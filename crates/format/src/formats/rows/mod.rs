@@ -1,7 +1,9 @@
 //! `.i8bin` and `.f32bin`: rows of embeddings without a header, described by a `meta.json` beside
-//! them. See docs/formats/i8bin.md.
+//! them, or by one that has their name. See docs/formats/i8bin.md.
 
 mod append;
+mod document;
+mod front;
 mod meta;
 mod quantize;
 mod read;
@@ -102,7 +104,13 @@ const ROUNDING: OptionSpec = OptionSpec {
     reading: false,
 };
 
-const HOLDS: Holds = Holds { rank: (2, 2), single: true, records: true, ..Holds::NOTHING };
+const HOLDS: Holds = Holds {
+    rank: (2, 2),
+    single: true,
+    records: true,
+    entries: document::holds_entry,
+    ..Holds::NOTHING
+};
 
 const I8_INFO: FormatInfo = FormatInfo {
     summary: "unit vectors as int8 codes, with a meta.json beside them",
@@ -114,6 +122,7 @@ const I8_INFO: FormatInfo = FormatInfo {
     checksums: meta::has_checksum,
     unit_rows: true,
     quantized: Some(QuantizedContent::UnitRows),
+    companion: Some(meta::COMPANION_I8),
     row_layout: Some(append::I8),
     ..FormatInfo::new("i8bin", "int8 rows .i8bin")
 };
@@ -126,6 +135,7 @@ const F32_INFO: FormatInfo = FormatInfo {
     rules: rules::RULES,
     damage: &[rules::CHECKSUM],
     checksums: meta::has_checksum,
+    companion: Some(meta::COMPANION_F32),
     row_layout: Some(append::F32),
     ..FormatInfo::new("f32bin", "f32 rows .f32bin")
 };
@@ -141,8 +151,9 @@ fn probe(kind: Kind, input: &Input) -> Sureness {
     if mistaken::recognise(head).is_none() {
         return Sureness::Name;
     }
-    let meta = input.folder.open(meta::NAME).ok();
-    let said = meta.and_then(|meta| meta::shape_in(&meta)).and_then(|shape| numel(&shape));
+    let about = meta::About::find(input).ok().flatten();
+    let said = about.and_then(|about| meta::shape_in(&about.source));
+    let said = said.and_then(|shape| numel(&shape));
     let is_said = said.and_then(|n| kind.stored().byte_len(n)) == Some(input.source.len());
     // Of the mistakes, zeros alone begin with one.
     if is_said || head.first() == Some(&0) { Sureness::Content } else { Sureness::Name }

@@ -2,14 +2,12 @@
 
 use super::super::Stop;
 use super::Kind;
-use super::meta::{self, DIM_HINT, Meta};
+use super::meta::{About, DIM_HINT, Meta, Told};
 use super::quantize::normalize;
 use super::rules::*;
-use crate::model::{Container, Encoding, Subject, Tensor};
+use crate::model::{Container, EMBEDDING, Encoding, Subject, Tensor, Value};
 use crate::wire::{Findings, Regions, What, numel, to_len};
 use crate::{Advice, Error, Input, Options};
-use std::io::ErrorKind;
-use std::path::Path;
 use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
 
@@ -24,29 +22,30 @@ pub(super) fn read(
 ) -> Result<Container, Stop> {
     let size = input.source.len();
     let asked = options.count("dim")?;
-    let meta = match input.folder.open(meta::NAME) {
-        Ok(source) => {
-            let mut own = Findings::default();
-            let meta = Meta::parse(&source, kind, &mut own);
-            findings.append(own, meta::NAME);
-            Some(meta.map_err(|stop| stop.in_file(meta::NAME))?)
-        }
-        Err(e) if e.kind() == ErrorKind::NotFound => None,
-        Err(e) => return Err(Error::io(Path::new(meta::NAME), e).into()),
+    let about = About::find(input)?;
+    let meta = match &about {
+        Some(about) => Some(Meta::parse(about, kind, findings.is_thorough(), findings)?),
+        None => None,
     };
-    let said = meta.as_ref().and_then(|m| m.shape);
-    let shape = match (asked, said) {
-        (Some(dim), Some([_, other])) if dim != other => {
-            let finding = OVERRIDDEN.at(0..0).in_file(meta::NAME).field("meta.json \"shape\"");
+    let meta = about.zip(meta);
+    let said = meta.as_ref().and_then(|(_, meta)| meta.shape);
+    // What is said of rows that were cut otherwise is true of none of these.
+    let overridden = matches!((asked, said), (Some(dim), Some([_, other])) if dim != other);
+    let shape = match (asked, &meta) {
+        (Some(dim), Some((about, Meta { shape: Some([_, other]), .. }))) if overridden => {
+            let finding = about.broken(OVERRIDDEN, 0..0).field(about.member("shape"));
             let finding = finding.expected(format!("{dim}, as the option dim says")).found(other);
-            findings.push(
-                finding.hint("the option is taken, and the records of meta.json are not used"),
-            );
+            findings.push(finding.hint(format!(
+                "the option is taken, and the records of {} are not used",
+                about.name
+            )));
             shape_of_size(kind, size, dim)?
         }
-        (_, Some(shape)) => check_shape(kind, size, shape)?,
-        (Some(dim), None) => shape_of_size(kind, size, dim)?,
-        (None, None) => {
+        (_, Some((about, Meta { shape: Some(shape), .. }))) => {
+            check_shape(kind, size, *shape, about)?
+        }
+        (Some(dim), _) => shape_of_size(kind, size, dim)?,
+        (None, _) => {
             findings.push(
                 DIMENSION
                     .at(0..size)
@@ -57,19 +56,24 @@ pub(super) fn read(
         }
     };
     let [rows, dim] = shape;
-    // Records of rows that were cut otherwise belong to none of these.
-    let overridden = matches!((asked, said), (Some(dim), Some([_, other])) if dim != other);
-    let meta = if overridden { None } else { meta };
-    if let Some(count) = meta.as_ref().map(|m| m.records.count()).filter(|&c| c != rows) {
-        findings.push(
-            RECORDS
-                .at(0..0)
-                .in_file(meta::NAME)
-                .field("meta.json \"records\"")
-                .expected(format!("{rows} records, one for each row"))
-                .found(format!("{count} records"))
-                .hint("re-export embeddings using export_for_browser.py"),
-        );
+    let mut ignored = Vec::new();
+    let (mut layout, mut records, mut metadata) = ("no meta.json".to_owned(), None, Vec::new());
+    if let Some((about, _)) = meta.as_ref().filter(|_| overridden) {
+        // Said in the report of a conversion.
+        ignored.push(Subject::File(format!("records of {} (dim was given)", about.name)));
+    } else if let Some((about, meta)) = meta {
+        layout = meta.layout;
+        metadata.extend(meta.embedding.map(|text| (EMBEDDING.to_owned(), Value::Text(text))));
+        records = match meta.records {
+            Told::Records(records) => Some(records),
+            Told::Outline(outline) => about.records(outline, rows, input),
+        };
+        if let Some(records) = records.as_ref().filter(|records| records.outline().is_none()) {
+            let count = records.count()?;
+            if count != rows {
+                findings.push(about.miscounted(rows, count));
+            }
+        }
     }
     let view = input.source.view(0..size).ok_or_else(|| SHAPE.at(0..size))?;
     let mut tensor = Tensor::unchecked("embeddings", kind.encoding(), shape.to_vec(), view);
@@ -78,32 +82,24 @@ pub(super) fn read(
     }
     let mut regions = Regions::default();
     regions.add(0..size, What::Tensor(0));
-    let (layout, records) = match meta {
-        Some(meta) => (meta.layout, Some(meta.records)),
-        None => ("no meta.json".to_owned(), None),
-    };
     Ok(Container {
         format: kind.info().id,
         layout,
         size,
         tensors: vec![tensor],
+        metadata,
         records,
-        // Said in the report of a conversion.
-        ignored: if overridden {
-            vec![Subject::File("records of meta.json (dim was given)".to_owned())]
-        } else {
-            Vec::new()
-        },
+        ignored,
         regions,
         ..Container::default()
     })
 }
 
 /// The stated shape, if the file has its size.
-fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Stop> {
+fn check_shape(kind: Kind, size: u64, shape: [u64; 2], about: &About) -> Result<[u64; 2], Stop> {
     let [rows, dim] = shape;
     let impossible = |expected: &str| {
-        let finding = SHAPE.at(0..0).in_file(meta::NAME).field("meta.json \"shape\"");
+        let finding = about.broken(SHAPE, 0..0).field(about.member("shape"));
         Stop::from(finding.expected(expected).found(format!("[{rows}, {dim}]")))
     };
     if dim == 0 {
@@ -131,7 +127,8 @@ fn check_shape(kind: Kind, size: u64, shape: [u64; 2]) -> Result<[u64; 2], Stop>
             more => format!("{more} bytes are"),
         };
         Advice::from(format!(
-            "{more} appended after the last row, or meta.json belongs to other rows"
+            "{more} appended after the last row, or {} belongs to other rows",
+            about.name
         ))
         .and("re-export embeddings using export_for_browser.py")
     } else {

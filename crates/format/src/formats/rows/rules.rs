@@ -205,7 +205,7 @@ pub(super) fn check_codes(
         (index, bad, with_norms.map(|dim| Norms::of(bytes, to_len(dim), first)))
     };
     let (mut index, mut bad, mut all) = (None, 0, Norms::NONE);
-    let (blocks, sum) = map_rows(source, width, expected_sum(container, findings), block)?;
+    let (blocks, sum) = map_rows(source, width, expected_sum(container, findings)?, block)?;
     for (first, count, norms) in blocks {
         index = index.or(first);
         bad += count;
@@ -215,7 +215,7 @@ pub(super) fn check_codes(
         };
     }
     report_range(index, bad, findings);
-    report_sum(sum, source.len(), findings);
+    report_sum(sum, input, findings);
     if let Some(dim) = with_norms {
         report_norms(&all, dim, findings);
     }
@@ -223,8 +223,8 @@ pub(super) fn check_codes(
 }
 
 /// The checksum of the rows that is told beside them, if it is to be compared.
-fn expected_sum(container: &Container, findings: &Findings) -> Option<u32> {
-    if findings.wants(CHECKSUM) { meta::checksum_beside(container) } else { None }
+fn expected_sum(container: &Container, findings: &Findings) -> Result<Option<u32>, Error> {
+    if findings.wants(CHECKSUM) { meta::checksum_beside(container) } else { Ok(None) }
 }
 
 /// A checksum that was told, and that of the bytes that are there.
@@ -262,12 +262,14 @@ fn map_rows<R: Send>(
     Ok((results, expected.map(|expected| Sum { expected, found: total.finalize() })))
 }
 
-fn report_sum(sum: Option<Sum>, size: u64, findings: &mut Findings) {
+fn report_sum(sum: Option<Sum>, input: &Input, findings: &mut Findings) {
     if let Some(Sum { expected, found }) = sum.filter(|sum| sum.expected != sum.found) {
+        let name = meta::About::name_for(input);
         findings.push(
             CHECKSUM
-                .at(0..size)
-                .field("meta.json \"checksum\"")
+                .at(0..input.source.len())
+                .message(CHECKSUM.title.replacen(meta::NAME, &name, 1))
+                .field(format!("{name} \"checksum\""))
                 .expected(format!("CRC32 {expected:08x}"))
                 .found(format!("{found:08x}"))
                 .hint("one of the two files was changed, damaged or replaced after they were written together"),
@@ -378,7 +380,7 @@ pub(super) fn check_floats(
     let size = input.source.len();
     let dim = container.rows().map(|r| to_len(r.dim)).filter(|&d| d > 0);
     let Some((dim, width)) = dim.and_then(|d| Some((d, d.checked_mul(4)?))) else { return Ok(()) };
-    let (expected, with_values) = (expected_sum(container, findings), findings.wants(NOT_FINITE));
+    let (expected, with_values) = (expected_sum(container, findings)?, findings.wants(NOT_FINITE));
     if expected.is_none() && !with_values {
         return Ok(());
     }
@@ -420,6 +422,6 @@ pub(super) fn check_floats(
         findings.push(ZERO_ROW.at(span(row)).field(format!("row {row}")));
     }
     report_rest(ZERO_ROW, &zero, size, findings);
-    report_sum(sum, size, findings);
+    report_sum(sum, input, findings);
     Ok(())
 }

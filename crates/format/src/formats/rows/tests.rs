@@ -69,7 +69,7 @@ fn the_shape_comes_from_dim_then_meta_then_habit() {
         (container.tensors[0].shape.as_slice(), container.layout.as_str()),
         (&[4, 6][..], "version 1.0")
     );
-    assert_eq!(&*container.records.unwrap().to_document(), text.as_bytes());
+    assert_eq!(&*container.records.unwrap().to_document().unwrap(), text.as_bytes());
     assert_eq!(structure(&with, &none), [""; 0]);
     assert_eq!(structure(&with, &dim("6")), [""; 0]);
     // A different width: said, and the records do not fit any more.
@@ -466,4 +466,145 @@ fn rows_within_the_range_are_written_as_they_are() {
     short[3].iter_mut().for_each(|v| *v *= 0.98);
     let refused = I8.plan(&matrix(&short), &Options::default());
     assert!(matches!(refused, Err(Error::Refused(_))));
+}
+
+/// So many records that they are not read when the file is opened.
+fn long_meta(rows: usize, front: &str, behind: &str) -> String {
+    let records = vec!["{\"text\": \"a record of some length, of which there are many\"}"; rows];
+    format!(
+        "{{\"version\": \"1.0\", \"quantization\": {{\"dtype\": \"int8\", \"scale_factor\": 127}}, {front}\"shape\": [{rows}, 2], \"records\": [{}]{behind}}}",
+        records.join(", ")
+    )
+}
+
+#[test]
+fn records_are_read_when_they_are_asked_for() {
+    let rows = 3000;
+    let bytes = [127u8, 0].repeat(rows);
+    let at = |meta: &str| input("x.i8bin", &bytes, Some(meta));
+    let sum = format!("\"checksum\": \"{:08x}\", ", crc32fast::hash(&bytes));
+    let good = long_meta(rows, &sum, "");
+    let container = open(&at(&good), &Options::default()).unwrap();
+    let records = container.records.as_ref().unwrap();
+    assert!(records.outline().is_some(), "they were read");
+    assert!((I8.info.checksums)(&container));
+    container.check_damage().unwrap();
+    assert_eq!(records.member(2999, "text").unwrap().map(str::len), Some(50));
+    let plan = I8.plan(&container, &Options::default()).unwrap();
+    assert_eq!(files(&plan), (bytes.clone(), good.clone()));
+    // Members of ours behind the records, and a checksum that may stand there.
+    let behind = format!(", {}", sum.trim_end_matches(", "));
+    let container = open(&at(&long_meta(rows, "", &behind)), &Options::default()).unwrap();
+    assert!((I8.info.checksums)(&container));
+    let tags = format!("{behind}, \"tags\": [{{}}]");
+    let container = open(&at(&long_meta(rows, "", &tags)), &Options::default()).unwrap();
+    assert!((I8.info.checksums)(&container));
+    let wrong = tags.replace("checksum\": \"", "checksum\": \"0");
+    let wrong = long_meta(rows, "", &wrong.replacen(&sum[13..21], &sum[13..20], 1));
+    let damaged = open(&at(&wrong), &Options::default());
+    let damaged = damaged.and_then(|container| container.check_damage()).unwrap_err();
+    assert!(damaged.to_string().contains("I8-17"), "{damaged}");
+
+    // What is wrong with them is found by whoever checks, and by whoever uses them.
+    let middle = good.len() / 2;
+    let brace = middle + good[middle..].find('}').unwrap();
+    let unclosed = format!("{}{}", &good[..brace], &good[brace + 1..]);
+    let fewer =
+        good.replacen("{\"text\": \"a record of some length, of which there are many\"}, ", "", 1);
+    for (meta, rule) in [(unclosed, "I8-05"), (fewer, "I8-10")] {
+        assert_eq!(structure(&at(&meta), &Options::default()), [rule]);
+        let (_, findings) = check(&at(&meta), &Options::default(), true).unwrap();
+        let expected = findings.first_error().unwrap().clone();
+        let container = open(&at(&meta), &Options::default()).unwrap();
+        let values = container.tensors[0].values_f32(0, 2).unwrap();
+        assert_eq!(values, [1.0, 0.0]);
+        for format in Formats::builtin().iter().filter(|f| f.info.holds.single && f.writes()) {
+            let error = format.plan(&container, &Options::default()).unwrap_err();
+            let Error::Malformed { finding, file } = error else { panic!("{error}") };
+            assert_eq!((*finding, file.as_str()), (expected.clone(), "meta.json"));
+        }
+        assert!(container.records.unwrap().record(7).is_err());
+    }
+}
+
+#[test]
+fn a_description_of_their_own_name_counts_before_the_other() {
+    let (bytes, own, other) = ([127u8, 0], meta("i8bin", 1, 2), meta("i8bin", 5, 9));
+    let input = |name: &str, own: &str| {
+        let file = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
+        let beside = vec![file("meta.json", &other), file("a.meta.json", own)];
+        Input::in_memory(name, bytes.to_vec(), beside)
+    };
+    assert_eq!(
+        open(&input("a.i8bin", &own), &Options::default()).unwrap().tensors[0].shape,
+        [1, 2]
+    );
+    assert_eq!(structure(&input("b.i8bin", &own), &Options::default()), ["I8-01"]);
+    // It alone counts, and is the one that is named.
+    let named = |own: &str, options: &Options| {
+        let list = check(&input("a.i8bin", own), options, false).unwrap().1.into_list();
+        let finding = list.into_iter().next().unwrap();
+        let text = format!("{} {}", finding.message, finding.field);
+        assert!(!text.replace("a.meta.json", "").contains("meta.json"), "{finding:?}");
+        (finding.rule, finding.file)
+    };
+    let none = Options::default();
+    let at = |rule| (rule, "a.meta.json".to_owned());
+    assert_eq!(named("{", &none), at("I8-05"));
+    assert_eq!(named("[{}]", &none), at("I8-06"));
+    assert_eq!(named(&own.replace("\"version\": \"1.0\", ", ""), &none), at("I8-07"));
+    assert_eq!(named(&own.replace("1.0", "2"), &none), at("I8-08"));
+    assert_eq!(named(&own.replace("int8", "int4"), &none), at("I8-09"));
+    assert_eq!(named(&own.replace("{\"n\":1}", "{}, {}"), &none), at("I8-10"));
+    assert_eq!(named(&own.replace("[1, 2]", "[1, 0]"), &none), at("I8-02"));
+    assert_eq!(named(&own, &none.clone().with("dim", "1")), at("I8-04"));
+    let summed = own.replace("\"records\"", "\"checksum\": \"00000000\", \"records\"");
+    assert_eq!(named(&summed, &none).0, "I8-17");
+}
+
+/// What rows were made with has a place in front of the records, and is no loss.
+#[test]
+fn what_the_rows_were_made_with_is_kept() {
+    let made = r#"{"model": "m", "probes": [[1, 2 ], []]}"#;
+    let mut container = matrix(&[vec![1.0, 0.0], vec![0.0, -1.0]]);
+    container.set_text("embedding", made);
+    let text = |plan: &Plan| files(plan).1;
+    let plan = I8.plan(&container, &Options::default()).unwrap();
+    assert!(plan.report.losses.is_empty(), "{:?}", plan.report.losses);
+    let (codes, written) = files(&plan);
+    let front = format!("\"shape\": [2, 2], \"embedding\": {made}, \"checksum\": \"");
+    assert!(written.contains(&front), "{written}");
+    // As it was, also through the other formats.
+    let mut read = open(&input("x.i8bin", &codes, Some(&written)), &Options::default()).unwrap();
+    assert_eq!(read.text("embedding"), Some(made));
+    assert_eq!(text(&I8.plan(&read, &Options::default()).unwrap()), written);
+    let carried = crate::formats::testing::find("safetensors").unwrap();
+    let carried =
+        to_memory(&carried.plan(&read, &Options::default()).unwrap()).unwrap().remove(0).1;
+    let carried = open(&Input::from_bytes("x.safetensors", carried), &Options::default()).unwrap();
+    assert_eq!(files(&I8.plan(&carried, &Options::default()).unwrap()), (codes, written.clone()));
+    let (floats, meta) = files(&F32.plan(&carried, &Options::default()).unwrap());
+    let floats = open(&input("x.f32bin", &floats, Some(&meta)), &Options::default()).unwrap();
+    assert_eq!(floats.text("embedding"), Some(made));
+    assert_eq!(meta.matches("\"embedding\"").count(), 1);
+    // Changed and removed, the document is another one.
+    read.set_text("embedding", "{}");
+    let changed = text(&I8.plan(&read, &Options::default()).unwrap());
+    assert_eq!(changed, written.replace(made, "{}"));
+    read.metadata.clear();
+    let removed = text(&I8.plan(&read, &Options::default()).unwrap());
+    assert_eq!(removed, written.replace(&format!("\"embedding\": {made}, "), ""));
+    // Texts that are no object have no place, and neither have other entries.
+    for (key, value) in [("embedding", "[1]"), ("embedding", "{"), ("other", "{}")] {
+        read.metadata = vec![(key.to_owned(), crate::model::Value::Text(value.to_owned()))];
+        let plan = I8.plan(&read, &Options::default()).unwrap();
+        assert_eq!(plan.report.losses.len(), 1, "{key} {value}");
+    }
+    // What others keep under the name stays theirs.
+    let theirs = removed.replace("\"checksum\"", "\"embedding\": [1], \"checksum\"");
+    let read = open(&input("x.i8bin", &[127, 0, 0, 0x81], Some(&theirs)), &Options::default());
+    let read = read.unwrap();
+    assert!(read.metadata.is_empty());
+    let floats = text(&F32.plan(&read, &Options::default()).unwrap());
+    assert!(floats.contains("\"embedding\": [1], \"records\""), "{floats}");
 }

@@ -1,6 +1,7 @@
 //! Container to planned bytes: the rows and the `meta.json` beside them.
 
-use super::meta::{self, About};
+use super::document::{Rows, document, holds_entry};
+use super::meta;
 use super::quantize::Rounding;
 use super::survey::{MatrixRows, RowRules, describe};
 use super::{CODES, Kind, NORMALIZE, ROUNDING};
@@ -73,14 +74,17 @@ pub(super) fn plan(kind: Kind, container: &Container, options: &Options) -> Resu
         }
     };
     let about = match (&container.records, &words) {
-        (Some(records), _) => About::Records(records),
-        (None, Some(words)) => About::Words(words),
-        (None, None) => About::Nothing,
+        (Some(records), _) => Rows::Records(records),
+        (None, Some(words)) => Rows::Words(words),
+        (None, None) => Rows::Nothing,
     };
     let mut file = FilePlan::default();
     file.push(piece);
-    let mut beside = FilePlan { beside: Some(meta::NAME.to_owned()), ..FilePlan::default() };
-    meta::document(kind, shape, &about, !normalize).into_iter().for_each(|p| beside.push(p));
+    let embedding = container.metadata.iter().find(|(key, value)| holds_entry(key, value));
+    let embedding = embedding.and_then(|(_, value)| value.as_text());
+    let mut beside = FilePlan { companion: kind.info().companion, ..FilePlan::named(meta::NAME) };
+    let pieces = document(kind, shape, &about, embedding, !normalize)?;
+    pieces.into_iter().for_each(|piece| beside.push(piece));
     Ok(Plan::several(vec![file, beside], report))
 }
 
@@ -108,7 +112,8 @@ fn check_counts([rows, dim]: [u64; 2], container: &Container) -> Result<(), Erro
     if dim == 0 {
         return Err(Error::refused("the rows have no values", ""));
     }
-    match container.records.as_ref().map(|r| r.count()).filter(|&count| count != rows) {
+    let count = container.records.as_ref().map(|records| records.count()).transpose()?;
+    match count.filter(|&count| count != rows) {
         None => Ok(()),
         Some(count) => Err(Error::refused(
             format!("there are {count} records for {rows} rows"),

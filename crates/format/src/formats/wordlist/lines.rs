@@ -248,7 +248,7 @@ fn parse_line<'a>(line: &'a [u8], out: &mut [u8], rounded: &mut Change) -> Resul
 }
 
 /// A number that was not written from an f32, because it has more digits than any of these needs.
-fn more_than_f32(field: &[u8]) -> Option<f64> {
+pub(crate) fn more_than_f32(field: &[u8]) -> Option<f64> {
     const MOST_DIGITS: usize = 9;
     if field.len() <= MOST_DIGITS {
         return None;

@@ -79,7 +79,7 @@ pub(crate) fn prepare(container: &Container, info: &FormatInfo) -> Result<Prepar
         }
     };
     if container.vocabulary.is_none() {
-        alone.drop_word_records();
+        alone.drop_word_records()?;
     }
     let placements = fit(&alone, &info.holds, &mut report)?;
     let Some(placed) = placements.first().and_then(|p| alone.tensors.get(p.tensor)) else {

@@ -61,7 +61,7 @@ pub(in super::super) fn pack(
     let attachments = attachments.collect::<Result<Vec<_>, Error>>()?;
     packer.part("attachments", &attachments);
     if let Some(r) = &container.records {
-        packer.part("records", &String::from_utf8_lossy(&r.to_document()));
+        packer.part("records", &String::from_utf8_lossy(&r.to_document()?));
     }
     // Content that came from no file is this format's own.
     let format = if container.format == NO_FORMAT { "safetensors" } else { container.format };
