@@ -5,7 +5,7 @@
 //!
 //! let table = "id,title\n17,a truck\n18,\"a lorry, empty\"\n";
 //! let records = records::parse("ids.csv", table.as_bytes())?;
-//! assert_eq!(records.items()[1], r#"{"id": "18", "title": "a lorry, empty"}"#);
+//! assert_eq!(records.items()?[1], r#"{"id": "18", "title": "a lorry, empty"}"#);
 //!
 //! let mut rows = Container::builder().rows(2, vec![1.0, 0.0, 0.0, 1.0]).build()?;
 //! records::attach(&mut rows, records, "ids.csv")?;
@@ -79,8 +79,9 @@ pub fn attach(container: &mut Container, records: Records, name: &str) -> Result
         let what = format!("{name}: records belong to the rows of one matrix, and here is none");
         return Err(Error::refused(what, "files of vectors have one"));
     };
-    if rows != records.count() {
-        let (records, rows) = (counted(records.count(), "record"), counted(rows, "row"));
+    let count = records.count()?;
+    if rows != count {
+        let (records, rows) = (counted(count, "record"), counted(rows, "row"));
         let what = format!("{name}: {records} for {rows}");
         return Err(Error::refused(what, "every row has one record, in the order of the rows"));
     }
@@ -178,11 +179,11 @@ fn of_document(name: &str, input: impl BufRead) -> Result<Records, Error> {
     let bad = |what: String| Error::unrecognised(name, what, expected);
     let records = Records::parse(Bytes::owned(bytes)).map_err(|e| bad(e.to_string()))?;
     // An object without them has no records, and was not meant.
-    if records.count() == 0 && !is_list(&records.to_document()) {
+    if records.count()? == 0 && !is_list(&records.to_document()?) {
         return Err(bad("there is no array \"records\" in it".to_owned()));
     }
     // What an object says beside them is about other rows.
-    Records::from_objects(records.items()).map_err(|e| bad(e.to_string()))
+    Records::from_objects(records.items()?).map_err(|e| bad(e.to_string()))
 }
 
 /// Whether a document without records has a place for them.

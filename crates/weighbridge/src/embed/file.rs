@@ -162,10 +162,12 @@ impl EmbedFile {
             container.records = Some(self.journal.records()?);
         }
         container.vocabulary = self.words.take().map(Words::into_vocabulary);
+        self.made_with.store(&mut container);
         // Where there is no place for it, nobody expects it.
-        if info.holds.metadata != Keeps::Nothing {
-            self.made_with.store(&mut container);
-        }
+        let holds = &info.holds;
+        container
+            .metadata
+            .retain(|(key, value)| holds.metadata != Keeps::Nothing || (holds.entries)(key, value));
         let is_own = info.row_layout.is_some_and(|own| own.name == self.layout.name);
         let options = if is_own { Options::default() } else { self.options };
         let mut plan = self.settings.format.plan(&container, &options)?;

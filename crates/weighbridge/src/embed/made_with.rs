@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use weighbridge_encoder::{Encoder, ModelId, Pooling, Precision, Prompt, Settings};
+use weighbridge_format::model::EMBEDDING;
 use weighbridge_format::{Advice, Container, Error};
-
-/// The metadata entry that it stands in, as JSON.
-pub(crate) const EMBEDDING: &str = "embedding";
 
 /// A model, and how it was used. Its JSON is described in docs/json.md.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,11 +2,14 @@
 
 use super::{Index, refused};
 use serde_json::Value as Json;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::collections::HashMap;
+use weighbridge_codec::parallel::*;
+use weighbridge_format::model::member;
+use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error};
 use weighbridge_search::RowSet;
+
+/// Records that are looked at together.
+const TOGETHER: usize = 4096;
 
 /// Fields that a message lists.
 const LISTED: usize = 8;
@@ -41,9 +44,6 @@ impl Filter {
     }
 }
 
-/// The members of a record; of one that is named twice, the last.
-type Members<'a> = HashMap<Cow<'a, str>, &'a RawValue>;
-
 impl Index {
     /// The rows whose records match all filters.
     ///
@@ -52,29 +52,34 @@ impl Index {
     /// with `filter` if no record has a field of the name.
     pub fn matching(&self, filters: &[Filter]) -> Result<RowSet, Error> {
         let records = self.check_records()?;
+        let starts: Vec<u64> = (0..self.len() as u64).step_by(TOGETHER).collect();
+        let look = |start: &u64| {
+            let end = (start + TOGETHER as u64).min(self.len() as u64);
+            let mut seen = vec![false; filters.len()];
+            let mut rows = Vec::new();
+            for (row, record) in (*start..end).zip(records.some(*start..end)?) {
+                let mut all = true;
+                for (filter, seen) in filters.iter().zip(&mut seen) {
+                    let value = member(record, &filter.field);
+                    *seen |= value.is_some();
+                    let parsed = value.and_then(|raw| serde_json::from_str::<Json>(raw).ok());
+                    all &= parsed.is_some_and(|value| filter.matches(&value));
+                }
+                if all {
+                    rows.push(to_len(row));
+                }
+            }
+            Ok((rows, seen))
+        };
+        let parts = starts.par_iter().map(look).collect::<Result<Vec<_>, Error>>()?;
+        for (i, filter) in filters.iter().enumerate() {
+            if !self.is_empty() && !parts.iter().any(|(_, seen)| seen[i]) {
+                return Err(self.no_field(&filter.field));
+            }
+        }
         let mut rows = RowSet::new(self.len());
-        let mut seen = vec![false; filters.len()];
-        let mut first: Vec<String> = Vec::new();
-        for (row, item) in records.items().into_iter().enumerate() {
-            let members: Members = serde_json::from_str(item).unwrap_or_default();
-            if row == 0 {
-                first = members.keys().map(|key| key.to_string()).collect();
-            }
-            let mut all = true;
-            for (filter, seen) in filters.iter().zip(&mut seen) {
-                let value = members.get(filter.field.as_str());
-                *seen |= value.is_some();
-                let parsed = value.and_then(|raw| serde_json::from_str::<Json>(raw.get()).ok());
-                all &= parsed.is_some_and(|value| filter.matches(&value));
-            }
-            if all {
-                rows.insert(row);
-            }
-        }
-        match filters.iter().zip(seen).find(|(_, seen)| !seen) {
-            Some((filter, _)) if !self.is_empty() => Err(no_field(&filter.field, first)),
-            _ => Ok(rows),
-        }
+        parts.iter().flat_map(|(rows, _)| rows).for_each(|row| rows.insert(*row));
+        Ok(rows)
     }
 
     /// Whether the records have all of these fields: at least one has each.
@@ -85,17 +90,15 @@ impl Index {
     pub fn check_fields(&self, fields: &[String]) -> Result<(), Error> {
         let records = self.check_records()?;
         let mut missing: Vec<&String> = fields.iter().collect();
-        let mut first: Option<Vec<String>> = None;
-        for item in records.items() {
-            let members: Members = serde_json::from_str(item).unwrap_or_default();
-            missing.retain(|field| !members.contains_key(field.as_str()));
-            first.get_or_insert_with(|| members.keys().map(ToString::to_string).collect());
+        for row in 0..self.len() as u64 {
+            let Some(record) = records.record(row)? else { break };
+            missing.retain(|field| member(record, field).is_none());
             if missing.is_empty() {
                 return Ok(());
             }
         }
         match missing.first() {
-            Some(field) if !self.is_empty() => Err(no_field(field, first.unwrap_or_default())),
+            Some(field) if !self.is_empty() => Err(self.no_field(field)),
             _ => Ok(()),
         }
     }
@@ -126,18 +129,20 @@ impl Index {
         }
         Ok(found)
     }
-}
 
-fn no_field(field: &str, mut there: Vec<String>) -> Error {
-    there.sort_unstable();
-    let what = format!("no record has a field {field:?}");
-    let mut list: Vec<_> = there.iter().take(LISTED).map(|name| format!("{name:?}")).collect();
-    if there.len() > LISTED {
-        list.push(format!("and {} more", there.len() - LISTED));
+    /// Says that no record has a field, and which the first has.
+    fn no_field(&self, field: &str) -> Error {
+        let record = self.record(0).ok().flatten().unwrap_or("{}");
+        let members: serde_json::Map<String, Json> =
+            serde_json::from_str(record).unwrap_or_default();
+        let mut list: Vec<_> = members.keys().take(LISTED).map(|n| format!("{n:?}")).collect();
+        if members.len() > LISTED {
+            list.push(format!("and {} more", members.len() - LISTED));
+        }
+        let advice = match list.is_empty() {
+            true => Advice::None,
+            false => format!("the first has {}", list.join(", ")).into(),
+        };
+        refused("filter", format!("no record has a field {field:?}"), advice)
     }
-    let advice = match list.is_empty() {
-        true => Advice::None,
-        false => format!("the first has {}", list.join(", ")).into(),
-    };
-    refused("filter", what, advice)
 }

@@ -195,7 +195,7 @@ impl Index {
     /// [`Error::Malformed`] if it is none.
     pub fn record(&self, row: usize) -> Result<Option<&str>, Error> {
         let Some(records) = &self.records else { return Ok(None) };
-        Ok(records.items().get(row).copied())
+        records.record(row as u64)
     }
 
     /// The word embeddings, where rows have words: those of the file, or those that its records give.
@@ -343,8 +343,9 @@ impl Index {
             let advice = Advice::set("records", "names a file with one for each row");
             return Err(refused("records", "the rows have no records", advice));
         };
-        if records.count() != self.count as u64 {
-            let what = format!("there are {} records for {} rows", records.count(), self.count);
+        let count = records.count()?;
+        if count != self.count as u64 {
+            let what = format!("there are {count} records for {} rows", self.count);
             return Err(refused("records", what, "every row has one record".into()));
         }
         Ok(records)
