@@ -100,7 +100,7 @@ fn in_groups<F: Form>(
             count,
             k,
             // Whole tiles of any kernel.
-            block: block.max(1).next_multiple_of(12),
+            block: block.max(1).next_multiple_of(60),
             prepared,
             bounds,
             queries,

@@ -68,19 +68,16 @@ impl<T: Factor> Panels<T> {
         for (p, (lines, (slopes, limits))) in panels.zip(lines).enumerate() {
             let column = p * PANEL;
             let strip = Strip { rows, xs, first: 0, lines, slopes, limits, column, told };
-            // Twelve rows with one register of columns, or six with two, fill half or more of the
-            // registers that there are, as many as loads can feed.
-            let strip = match level.has_sixteen_lanes() {
-                true => level.run_sixteen(Tiles::<T, 12>(strip)),
-                false => level.run_sixteen(Tiles::<T, 6>(strip)),
-            };
-            level.run_sixteen(Tiles::<T, 1>(strip));
+            level.run_sixteen(Tiles::<T, 1>(T::tiles(level, strip)));
         }
     }
 }
 
 /// What products are made of.
 pub trait Factor: Copy + Default {
+    /// Goes through as many whole tiles of rows as there are.
+    #[doc(hidden)]
+    fn tiles(level: Level, strip: Strip<Self>) -> Strip<Self>;
     /// The products of `N` rows with sixteen columns.
     fn products<V: Vector, const N: usize>(
         token: V::Token,
@@ -90,6 +87,15 @@ pub trait Factor: Copy + Default {
 }
 
 impl Factor for f32 {
+    /// Twelve rows with one register of columns, or six with two, fill half or more of the registers
+    /// that there are, as many as loads can feed.
+    fn tiles(level: Level, strip: Strip<f32>) -> Strip<f32> {
+        match level.has_sixteen_lanes() {
+            true => level.run_sixteen(Tiles::<f32, 12>(strip)),
+            false => level.run_sixteen(Tiles::<f32, 6>(strip)),
+        }
+    }
+
     #[inline(always)]
     fn products<V: Vector, const N: usize>(
         token: V::Token,
@@ -120,6 +126,14 @@ impl Factor for f32 {
 
 /// Pairs of integers, whose sums of products must fit 32 bits.
 impl Factor for [i16; 2] {
+    /// A product takes a register before it is added: five rows leave one more than six.
+    fn tiles(level: Level, strip: Strip<Self>) -> Strip<Self> {
+        match level.has_sixteen_lanes() {
+            true => level.run_sixteen(Tiles::<[i16; 2], 12>(strip)),
+            false => level.run_sixteen(Tiles::<[i16; 2], 5>(strip)),
+        }
+    }
+
     #[inline(always)]
     fn products<V: Vector, const N: usize>(
         token: V::Token,
@@ -152,7 +166,9 @@ impl Factor for [i16; 2] {
 }
 
 /// All rows from `first` on with one panel.
-struct Strip<'a, T> {
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Strip<'a, T> {
     rows: &'a [T],
     xs: &'a [f32],
     first: usize,

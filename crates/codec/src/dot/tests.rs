@@ -175,12 +175,12 @@ fn products_of_codes_are_exact() {
         for count in [0, 1, 4, 7, 13] {
             let largest = (((1 << 24) - 1) / dim).min(32767) as i16;
             let codes: Vec<u8> = (0..count * dim)
-                .map(|_| if random.next() % 3 == 0 { 0x80 } else { random.next() as u8 })
+                .map(|_| if random.next().is_multiple_of(3) { 0x80 } else { random.next() as u8 })
                 .collect();
             let mut factors = vec![0i16; dim.next_multiple_of(CODES_TOGETHER)];
             for factor in &mut factors[..dim] {
                 let any = random.next() as i16 % largest.max(1);
-                *factor = if random.next() % 3 == 0 { -largest } else { any };
+                *factor = if random.next().is_multiple_of(3) { -largest } else { any };
             }
             let pair = |(c, f): (&u8, &i16)| i64::from(c.cast_signed()) * i64::from(*f);
             for level in Level::available() {
@@ -273,7 +273,8 @@ fn the_next_that_reaches_a_limit_is_found() {
         }
         for level in Level::available() {
             for limit in [-3.0, 0.4, 0.9, 3.0] {
-                // Powers of two, so that it is the same however it is rounded.
+                // Nothing is added, so that it is the same however it is rounded.
+                #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "NaN reaches every limit")]
                 let reaches = |r: &usize| !(products[*r] + 0.0 * xs[*r] < limit);
                 let expected: Vec<usize> = (0..count).filter(reaches).collect();
                 let mut found = Vec::new();

@@ -10,11 +10,14 @@ use crate::{Metric, Query, Rows, Unreadable};
 use weighbridge_codec::dot::{CODES_TOGETHER, Panels, code_dots, widen_codes};
 use weighbridge_codec::simd::Level;
 
-/// How many codes are taken at a time: they fit the L2 cache of a core, in 16 bits too.
-const BLOCK_CODES: usize = 1 << 17;
+/// How many codes are taken at a time: they fit the L2 cache of a core.
+const BLOCK_CODES: usize = 1 << 18;
+
+/// The same where the cache has to hold them in 16 bits, and panels as well.
+const PANEL_BLOCK_CODES: usize = 1 << 16;
 
 /// How many queries go through the rows together.
-const QUERIES: usize = 256;
+const QUERIES: usize = 128;
 
 /// With fewer steps, a query is rounded too much. Very wide rows have no room for more in their sums.
 const LEAST_STEPS: usize = 1024;
@@ -69,7 +72,7 @@ impl<R: Rows + ?Sized> Form for Codes<'_, R> {
     type Prepared = Prepared;
 
     fn rows_together(&self, queries: usize) -> usize {
-        let codes = if in_panels(queries) == 0 { 2 * BLOCK_CODES } else { BLOCK_CODES };
+        let codes = if in_panels(queries) == 0 { BLOCK_CODES } else { PANEL_BLOCK_CODES };
         codes / self.dim
     }
 

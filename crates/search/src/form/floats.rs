@@ -12,9 +12,12 @@ use weighbridge_codec::{DType, convert};
 /// were decoded are still in it when they are multiplied.
 const BLOCK_BYTES: usize = 1 << 18;
 
+/// The same where the cache has panels to hold as well.
+const PANEL_BLOCK_BYTES: usize = 1 << 17;
+
 /// How many queries go through the rows together. With more, reading the rows once for all of them
 /// would save next to nothing.
-const QUERIES: usize = 256;
+const QUERIES: usize = 128;
 
 /// Longer queries could make products overflow, where they are not brought to another length.
 const LARGEST_SQUARE: f64 = (1u128 << 120) as f64;
@@ -49,8 +52,12 @@ impl<R: Rows + ?Sized> Form for Floats<'_, R> {
     type Prepared = Prepared;
 
     fn rows_together(&self, queries: usize) -> usize {
-        let width = if self.half.is_some() && in_panels(queries) == 0 { 2 } else { 4 };
-        BLOCK_BYTES / width / self.dim.max(1)
+        let values = match (in_panels(queries), self.half) {
+            (0, None) => BLOCK_BYTES / 4,
+            (0, Some(_)) => BLOCK_BYTES / 2,
+            _ => PANEL_BLOCK_BYTES / 4,
+        };
+        values / self.dim.max(1)
     }
 
     fn queries_together(&self) -> usize {
