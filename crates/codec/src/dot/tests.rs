@@ -1,4 +1,5 @@
 use super::*;
+use crate::simd::Prefetcher;
 
 /// Numbers that look random, the same in each run.
 struct Random(u64);
@@ -229,7 +230,8 @@ fn many_products_are_told_where_they_reach_a_limit() {
             limits.resize(panels.columns(), f32::INFINITY);
             for level in Level::available() {
                 let mut told = Vec::new();
-                panels.reached(level, &rows, &xs, (&slopes, &limits), &mut told);
+                let ahead = Prefetcher::behind(&rows);
+                panels.reached(level, &rows, &xs, (&slopes, &limits), ahead, &mut told);
                 let mut seen = std::collections::HashSet::new();
                 for reached in &told {
                     assert!(seen.insert((reached.row, reached.column)), "each once");
@@ -255,7 +257,8 @@ fn many_products_are_told_where_they_reach_a_limit() {
                 // None can.
                 let (slopes, limits) = (vec![0.0; slopes.len()], vec![f32::MAX; slopes.len()]);
                 let (mut told, xs) = (Vec::new(), vec![1.0; count]);
-                panels.reached(level, &rows, &xs, (&slopes, &limits), &mut told);
+                let ahead = Prefetcher::behind(&rows);
+                panels.reached(level, &rows, &xs, (&slopes, &limits), ahead, &mut told);
                 assert!(told.is_empty());
             }
         }

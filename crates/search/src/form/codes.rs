@@ -8,7 +8,7 @@ use crate::bound::Bound;
 use crate::score::square;
 use crate::{Metric, Query, Rows, Unreadable};
 use weighbridge_codec::dot::{CODES_TOGETHER, Panels, code_dots, widen_codes};
-use weighbridge_codec::simd::Level;
+use weighbridge_codec::simd::{Level, Prefetcher};
 
 /// How many codes are taken at a time: they fit the L2 cache of a core.
 const BLOCK_CODES: usize = 1 << 18;
@@ -17,7 +17,7 @@ const BLOCK_CODES: usize = 1 << 18;
 const PANEL_BLOCK_CODES: usize = 1 << 16;
 
 /// How many queries go through the rows together.
-const QUERIES: usize = 128;
+const QUERIES: usize = 256;
 
 /// With fewer steps, a query is rounded too much. Very wide rows have no room for more in their sums.
 const LEAST_STEPS: usize = 1024;
@@ -145,7 +145,8 @@ impl<R: Rows + ?Sized> Form for Codes<'_, R> {
         if prepared.paneled > 0 {
             let Limits { xs, lines, told, pairs } = limits;
             widen_codes(level, codes, self.dim, pairs);
-            prepared.panels.reached(level, pairs, xs, lines, told);
+            let ahead = Prefetcher::behind(codes);
+            prepared.panels.reached(level, pairs, xs, lines, ahead, told);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::bound::{Bound, underflow};
 use crate::score::square;
 use crate::{Metric, Query, Rows, Unreadable};
 use weighbridge_codec::dot::{Bf16, F16, F32, Panels, dots, dots_and_squares};
-use weighbridge_codec::simd::Level;
+use weighbridge_codec::simd::{Level, Prefetcher};
 use weighbridge_codec::{DType, convert};
 
 /// How many bytes of rows are taken at a time: they fit the L2 cache of a core, so that rows that
@@ -17,7 +17,7 @@ const PANEL_BLOCK_BYTES: usize = 1 << 17;
 
 /// How many queries go through the rows together. With more, reading the rows once for all of them
 /// would save next to nothing.
-const QUERIES: usize = 128;
+const QUERIES: usize = 256;
 
 /// Longer queries could make products overflow, where they are not brought to another length.
 const LARGEST_SQUARE: f64 = (1u128 << 120) as f64;
@@ -148,7 +148,12 @@ impl<R: Rows + ?Sized> Form for Floats<'_, R> {
     fn reach(&self, level: Level, prepared: &Prepared, block: Block, limits: Limits) {
         // With panels, halves have been decoded.
         if let Block::F32(rows) = block {
-            prepared.panels.reached(level, rows, limits.xs, limits.lines, limits.told);
+            // Decoded rows lie in a buffer, with nothing behind it.
+            let ahead = match self.half {
+                None => Prefetcher::behind(rows),
+                Some(_) => Prefetcher::new::<u8>(&[]),
+            };
+            prepared.panels.reached(level, rows, limits.xs, limits.lines, ahead, limits.told);
         }
     }
 
