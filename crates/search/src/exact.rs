@@ -26,6 +26,9 @@ const MOST_HITS: usize = 1 << 20;
 /// With fewer multiplications than this, other threads are not worth waking.
 const SINGLE_THREAD_WORK: usize = 1 << 17;
 
+/// How many blocks a thread takes one behind the other, at most.
+const MOST_RUN: usize = 8;
+
 /// Of a block in which only one row in so many may be found, only these are looked at.
 const SPARSE: usize = 16;
 
@@ -93,14 +96,16 @@ fn in_groups<F: Form>(
         };
         let loose = queries.len() - F::paneled(&prepared);
         let block = form.rows_together(queries.len()).min(BLOCK_PRODUCTS / loose.max(1));
+        // Whole tiles of any kernel.
+        let block = block.max(1).next_multiple_of(60);
         let pass = Pass {
             level,
             form,
             ask,
             count,
             k,
-            // Whole tiles of any kernel.
-            block: block.max(1).next_multiple_of(12),
+            block,
+            run: (count / block / current_num_threads() / 16).clamp(1, MOST_RUN),
             prepared,
             bounds,
             queries,
@@ -148,6 +153,8 @@ struct Pass<'a, F: Form> {
     k: usize,
     /// How many rows are taken at a time.
     block: usize,
+    /// How many blocks a thread takes one behind the other: what is prefetched is the next.
+    run: usize,
     prepared: F::Prepared,
     bounds: Vec<Bound>,
     queries: &'a [Query<'a>],
@@ -228,22 +235,24 @@ impl<'a, F: Form> Worker<'a, F> {
         let mut buffers = Buffers::default();
         let blocks = pass.count.div_ceil(pass.block);
         loop {
-            let index = pass.next.fetch_add(1, Relaxed);
-            if index >= blocks {
+            let first = pass.next.fetch_add(pass.run, Relaxed);
+            if first >= blocks {
                 return Ok(self.tops);
             }
-            let start = index * pass.block;
-            let n = pass.block.min(pass.count - start);
-            let wanted = pass.ask.among.map_or(n, |among| among.count_in(start..start + n));
-            if wanted == 0 {
-                continue;
-            }
-            match pass.form.read(&pass.prepared, (start, n), &mut buffers) {
-                Ok(block) => self.look_at(block, start, n, wanted),
-                Err(why) => {
-                    // The others need not go on.
-                    pass.next.store(blocks, Relaxed);
-                    return Err(why);
+            for index in first..blocks.min(first + pass.run) {
+                let start = index * pass.block;
+                let n = pass.block.min(pass.count - start);
+                let wanted = pass.ask.among.map_or(n, |among| among.count_in(start..start + n));
+                if wanted == 0 {
+                    continue;
+                }
+                match pass.form.read(&pass.prepared, (start, n), &mut buffers) {
+                    Ok(block) => self.look_at(block, start, n, wanted),
+                    Err(why) => {
+                        // The others need not go on.
+                        pass.next.store(blocks, Relaxed);
+                        return Err(why);
+                    }
                 }
             }
         }

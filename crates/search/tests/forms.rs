@@ -39,7 +39,9 @@ fn of_floats(values: &[f32], dim: usize) -> [Lent; 3] {
 }
 
 fn codes(random: &mut Random, count: usize) -> Vec<u8> {
-    (0..count).map(|_| if random.next() % 9 == 0 { 0x80 } else { random.next() as u8 }).collect()
+    (0..count)
+        .map(|_| if random.next().is_multiple_of(9) { 0x80 } else { random.next() as u8 })
+        .collect()
 }
 
 #[test]

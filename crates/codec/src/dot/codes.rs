@@ -1,8 +1,8 @@
 //! Rows of codes, numbers from -128 to 127, with a vector of integers. Sums of integers are exact, so
 //! what is lost is what the vector lost when it was rounded, and the last rounding of the sums.
 
-use super::ROWS;
-use crate::simd::{Eight, EightKernel, Level, Rows};
+use super::{AHEAD, LINE, ROWS};
+use crate::simd::{Eight, EightKernel, Level, Rows, prefetch_line};
 
 /// Codes that are multiplied at a time.
 pub const CODES_TOGETHER: usize = 16;
@@ -135,6 +135,21 @@ impl<const ROWS: usize, const SQUARES: bool> EightKernel for Strip<'_, ROWS, SQU
             let (mut sums, mut own) = ([zero; ROWS], [zero; ROWS]);
             let mut places = Rows::<u8, ROWS>::new(&codes[row * dim..], spacing * dim, dim);
             let mut factors = factors.iter();
+            while let Some(lines) = places.take::<LINE>() {
+                for line in lines {
+                    prefetch_line(line, AHEAD);
+                }
+                for step in 0..LINE / CODES_TOGETHER {
+                    let Some(factors) = factors.next() else { break };
+                    for r in 0..ROWS {
+                        let codes = &lines[r].as_chunks().0[step];
+                        sums[r] = V::add_codes(sums[r], codes, factors);
+                        if SQUARES {
+                            own[r] = V::add_code_squares(own[r], codes);
+                        }
+                    }
+                }
+            }
             while let Some(codes) = places.take::<CODES_TOGETHER>() {
                 let Some(factors) = factors.next() else { break };
                 for r in 0..ROWS {

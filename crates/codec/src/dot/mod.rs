@@ -25,13 +25,19 @@ pub use many::{Factor, Panels, Reached};
 pub use reach::next_to_reach;
 pub use stored::{Bf16, F16, F32, StoredFloat};
 
-use crate::simd::{Eight, EightKernel, Level};
+use crate::simd::{Eight, EightKernel, Level, prefetch_line};
 use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Rows that are multiplied at the same time, one from each quarter of all: memory is read faster in
 /// four places than in one. With three queries this fills the registers of AVX2.
 const ROWS: usize = 4;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// How many bytes ahead rows are prefetched: processors do not look beyond the end of a page.
+const AHEAD: usize = 2048;
 
 /// How many values of rows are multiplied with all queries before the next: half of a usual L1
 /// cache, so that there is room for the three queries that they are multiplied with.
@@ -226,7 +232,14 @@ fn tile<V: Eight, S: StoredFloat, const ROWS: usize, const QUERIES: usize, const
     let zero = V::splat(token, 0.0);
     let mut sums = Sums::<V, ROWS, QUERIES, SQUARES>([[zero; ROWS]; QUERIES], [zero; ROWS]);
     let (mut row, mut query) = ([zero; ROWS], [zero; QUERIES]);
+    let step = size_of::<[S::Stored; 8]>();
     for at in 0..dim / 8 {
+        // With more queries rows come from a cache.
+        if QUERIES == 1 && at % (LINE / step) == 0 {
+            for parts in &row_parts {
+                prefetch_line(&parts.0[at], AHEAD / step * 8);
+            }
+        }
         for (query, parts) in query.iter_mut().zip(&query_parts) {
             *query = V::load(token, &parts.0[at]);
         }

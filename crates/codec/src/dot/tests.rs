@@ -1,4 +1,5 @@
 use super::*;
+use crate::simd::Prefetcher;
 
 /// Numbers that look random, the same in each run.
 struct Random(u64);
@@ -175,12 +176,12 @@ fn products_of_codes_are_exact() {
         for count in [0, 1, 4, 7, 13] {
             let largest = (((1 << 24) - 1) / dim).min(32767) as i16;
             let codes: Vec<u8> = (0..count * dim)
-                .map(|_| if random.next() % 3 == 0 { 0x80 } else { random.next() as u8 })
+                .map(|_| if random.next().is_multiple_of(3) { 0x80 } else { random.next() as u8 })
                 .collect();
             let mut factors = vec![0i16; dim.next_multiple_of(CODES_TOGETHER)];
             for factor in &mut factors[..dim] {
                 let any = random.next() as i16 % largest.max(1);
-                *factor = if random.next() % 3 == 0 { -largest } else { any };
+                *factor = if random.next().is_multiple_of(3) { -largest } else { any };
             }
             let pair = |(c, f): (&u8, &i16)| i64::from(c.cast_signed()) * i64::from(*f);
             for level in Level::available() {
@@ -229,7 +230,8 @@ fn many_products_are_told_where_they_reach_a_limit() {
             limits.resize(panels.columns(), f32::INFINITY);
             for level in Level::available() {
                 let mut told = Vec::new();
-                panels.reached(level, &rows, &xs, (&slopes, &limits), &mut told);
+                let ahead = Prefetcher::behind(&rows);
+                panels.reached(level, &rows, &xs, (&slopes, &limits), ahead, &mut told);
                 let mut seen = std::collections::HashSet::new();
                 for reached in &told {
                     assert!(seen.insert((reached.row, reached.column)), "each once");
@@ -255,7 +257,8 @@ fn many_products_are_told_where_they_reach_a_limit() {
                 // None can.
                 let (slopes, limits) = (vec![0.0; slopes.len()], vec![f32::MAX; slopes.len()]);
                 let (mut told, xs) = (Vec::new(), vec![1.0; count]);
-                panels.reached(level, &rows, &xs, (&slopes, &limits), &mut told);
+                let ahead = Prefetcher::behind(&rows);
+                panels.reached(level, &rows, &xs, (&slopes, &limits), ahead, &mut told);
                 assert!(told.is_empty());
             }
         }
@@ -273,7 +276,8 @@ fn the_next_that_reaches_a_limit_is_found() {
         }
         for level in Level::available() {
             for limit in [-3.0, 0.4, 0.9, 3.0] {
-                // Powers of two, so that it is the same however it is rounded.
+                // Nothing is added, so that it is the same however it is rounded.
+                #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "NaN reaches every limit")]
                 let reaches = |r: &usize| !(products[*r] + 0.0 * xs[*r] < limit);
                 let expected: Vec<usize> = (0..count).filter(reaches).collect();
                 let mut found = Vec::new();

@@ -22,6 +22,15 @@ impl<'a> Prefetcher<'a> {
         Prefetcher { next, bytes, memory: PhantomData }
     }
 
+    /// As much memory as a slice has, right behind it, whatever is there: those who walk on will need
+    /// it next.
+    #[inline(always)]
+    pub fn behind<T>(memory: &'a [T]) -> Self {
+        let bytes = size_of_val(memory);
+        let next = memory.as_ptr().cast::<u8>().wrapping_add(bytes);
+        Prefetcher { next, bytes, memory: PhantomData }
+    }
+
     /// The bytes that are left.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -79,6 +88,9 @@ mod tests {
         assert_eq!(all.bytes(), 0);
         (0..5).for_each(|_| first.advance());
         assert_eq!(first.bytes(), 300 - 256);
+        let mut behind = Prefetcher::behind(&memory);
+        assert_eq!(behind.bytes(), 400);
+        behind.advance();
         // Behind the end as well.
         prefetch_line(&memory, usize::MAX / 8);
     }

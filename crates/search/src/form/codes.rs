@@ -8,10 +8,13 @@ use crate::bound::Bound;
 use crate::score::square;
 use crate::{Metric, Query, Rows, Unreadable};
 use weighbridge_codec::dot::{CODES_TOGETHER, Panels, code_dots, widen_codes};
-use weighbridge_codec::simd::Level;
+use weighbridge_codec::simd::{Level, Prefetcher};
 
-/// How many codes are taken at a time: they fit the L2 cache of a core, in 16 bits too.
-const BLOCK_CODES: usize = 1 << 17;
+/// How many codes are taken at a time: they fit the L2 cache of a core.
+const BLOCK_CODES: usize = 1 << 18;
+
+/// The same where the cache has to hold them in 16 bits, and panels as well.
+const PANEL_BLOCK_CODES: usize = 1 << 16;
 
 /// How many queries go through the rows together.
 const QUERIES: usize = 256;
@@ -69,7 +72,7 @@ impl<R: Rows + ?Sized> Form for Codes<'_, R> {
     type Prepared = Prepared;
 
     fn rows_together(&self, queries: usize) -> usize {
-        let codes = if in_panels(queries) == 0 { 2 * BLOCK_CODES } else { BLOCK_CODES };
+        let codes = if in_panels(queries) == 0 { BLOCK_CODES } else { PANEL_BLOCK_CODES };
         codes / self.dim
     }
 
@@ -142,7 +145,8 @@ impl<R: Rows + ?Sized> Form for Codes<'_, R> {
         if prepared.paneled > 0 {
             let Limits { xs, lines, told, pairs } = limits;
             widen_codes(level, codes, self.dim, pairs);
-            prepared.panels.reached(level, pairs, xs, lines, told);
+            let ahead = Prefetcher::behind(codes);
+            prepared.panels.reached(level, pairs, xs, lines, ahead, told);
         }
     }
 

@@ -5,12 +5,15 @@ use crate::bound::{Bound, underflow};
 use crate::score::square;
 use crate::{Metric, Query, Rows, Unreadable};
 use weighbridge_codec::dot::{Bf16, F16, F32, Panels, dots, dots_and_squares};
-use weighbridge_codec::simd::Level;
+use weighbridge_codec::simd::{Level, Prefetcher};
 use weighbridge_codec::{DType, convert};
 
 /// How many bytes of rows are taken at a time: they fit the L2 cache of a core, so that rows that
 /// were decoded are still in it when they are multiplied.
 const BLOCK_BYTES: usize = 1 << 18;
+
+/// The same where the cache has panels to hold as well.
+const PANEL_BLOCK_BYTES: usize = 1 << 17;
 
 /// How many queries go through the rows together. With more, reading the rows once for all of them
 /// would save next to nothing.
@@ -49,8 +52,12 @@ impl<R: Rows + ?Sized> Form for Floats<'_, R> {
     type Prepared = Prepared;
 
     fn rows_together(&self, queries: usize) -> usize {
-        let width = if self.half.is_some() && in_panels(queries) == 0 { 2 } else { 4 };
-        BLOCK_BYTES / width / self.dim.max(1)
+        let values = match (in_panels(queries), self.half) {
+            (0, None) => BLOCK_BYTES / 4,
+            (0, Some(_)) => BLOCK_BYTES / 2,
+            _ => PANEL_BLOCK_BYTES / 4,
+        };
+        values / self.dim.max(1)
     }
 
     fn queries_together(&self) -> usize {
@@ -141,7 +148,12 @@ impl<R: Rows + ?Sized> Form for Floats<'_, R> {
     fn reach(&self, level: Level, prepared: &Prepared, block: Block, limits: Limits) {
         // With panels, halves have been decoded.
         if let Block::F32(rows) = block {
-            prepared.panels.reached(level, rows, limits.xs, limits.lines, limits.told);
+            // Decoded rows lie in a buffer, with nothing behind it.
+            let ahead = match self.half {
+                None => Prefetcher::behind(rows),
+                Some(_) => Prefetcher::new::<u8>(&[]),
+            };
+            prepared.panels.reached(level, rows, limits.xs, limits.lines, ahead, limits.told);
         }
     }
 
