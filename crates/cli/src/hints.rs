@@ -58,13 +58,19 @@ fn hint_for(advice: &Advice, verb: &str) -> String {
 /// A flag with its value as it is typed: alone, or behind the verb that has it.
 fn typed(verb: &str, option: &str, value: &str) -> String {
     // Those that write files come first: most advice is about what is to be written.
-    const OTHERS: [&str; 6] = ["convert", "metadata", "quantize", "select", "embed", "pull"];
+    const OTHERS: [&str; 7] =
+        ["convert", "metadata", "quantize", "select", "embed", "search", "pull"];
     let flag = flag(option);
     let other = OTHERS.into_iter().find(|other| has_flag(other, flag));
     match other.filter(|_| !has_flag(verb, flag)) {
-        None => format!("--{flag}{value}"),
-        Some(other) => format!("`weighbridge {other} --{flag}{value}`"),
+        None => format!("{}{value}", dashed(flag)),
+        Some(other) => format!("`weighbridge {other} {}{value}`", dashed(flag)),
     }
+}
+
+/// With its dashes.
+fn dashed(flag: &str) -> String {
+    format!("{}{flag}", if flag.len() == 1 { "-" } else { "--" })
 }
 
 /// Whether a verb has a flag.
@@ -72,7 +78,10 @@ fn has_flag(verb: &str, flag: &str) -> bool {
     // Making it takes a while, and some texts have many hints.
     static COMMAND: LazyLock<clap::Command> = LazyLock::new(crate::args::command);
     let found = COMMAND.find_subcommand(verb);
-    found.is_some_and(|c| c.get_arguments().any(|arg| arg.get_long() == Some(flag)))
+    found.is_some_and(|c| {
+        let short = |arg: &clap::Arg| arg.get_short().map(String::from).as_deref() == Some(flag);
+        c.get_arguments().any(|arg| arg.get_long() == Some(flag) || short(arg))
+    })
 }
 
 /// The flag that sets an option of the library.

@@ -134,9 +134,11 @@ fn every_format_holds_the_vectors() {
             assert!(said.contains("precision of tensor") && said.contains("at most"), "{said}");
         }
     }
-    // A file of one tensor, and nothing else to say.
+    // A file of one tensor, and nothing else to say but what it was made with.
     let plain = weighbridge::open(at.join("v.safetensors/v.safetensors")).unwrap();
-    assert!(plain.metadata.is_empty() && plain.origin.is_none() && plain.records.is_none());
+    let keys: Vec<_> = plain.metadata.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["embedding"]);
+    assert!(plain.origin.is_none() && plain.records.is_none());
 }
 
 #[test]

@@ -67,10 +67,11 @@ fn each_kind_has_its_exit_code_and_members() {
         "refused",
         json!({"field": "escape", "start": null, "losses": null}),
     );
-    let (code, error) = failure(at, &["convert", "texts.fifu", "new.npy", "--json"]);
+    let (code, error) = failure(at, &["convert", "texts.i8bin", "new.npy", "--json"]);
     assert_eq!((code, &error["kind"]), (2, &"loss".into()), "{error}");
-    assert_eq!(error["losses"].as_array().unwrap().len(), 1, "{error}");
-    let message = "this would be lost: vocabulary of 27 tokens: the format has none";
+    assert_eq!(error["losses"].as_array().unwrap().len(), 2, "{error}");
+    let message = "this would be lost: metadata \"embedding\": the format has no place for it; \
+                   24 row records: the format has none";
     assert_eq!(error["message"], message);
     let (_, error) = failure(at, &["convert", "tiny.weights", "new.fifu", "--json"]);
     let more = error["losses"].as_array().unwrap().len() - 3;

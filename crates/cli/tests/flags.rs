@@ -222,8 +222,9 @@ fn every_reader_can_be_told_the_format() {
         fine(at, &[&line.split(' ').collect::<Vec<_>>()[..], &["--from", "hf"]].concat());
     }
     // Rows without a header need their number of values, in both files.
-    std::fs::write(at.join("a.f32bin"), [0; 32]).unwrap();
-    let rows = ["diff", "a.f32bin", "a.f32bin"];
+    std::fs::create_dir(at.join("bare")).unwrap();
+    std::fs::write(at.join("bare/a.f32bin"), [0; 32]).unwrap();
+    let rows = ["diff", "bare/a.f32bin", "bare/a.f32bin"];
     assert!(!run(at, &rows).status.success());
     fine(at, &[&rows[..], &["--dim", "4"]].concat());
 }

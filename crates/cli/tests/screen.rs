@@ -36,7 +36,7 @@ fn nothing_is_wider_than_the_terminal() {
             &["convert", "tiny.weights", "half.mcf", "--dtype", "f16"],
             &["convert", "hf-model", "whole.weights", "--dry-run"],
             &["diff", "tiny.weights", "hf-model"],
-            &["similar", "texts.fifu", "public transport"],
+            &["search", "texts.i8bin", "public transport"],
             &["metadata", "tiny.weights"],
             &["tokenize", "-m", "hf-model", "a full truck"],
             &["models"],

@@ -16,6 +16,7 @@ mod metadata;
 mod models;
 mod neighbours;
 mod output;
+mod prompts;
 mod pull;
 mod quantize;
 mod questions;
@@ -33,7 +34,7 @@ use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json
 use std::path::Path;
 use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
-use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings, has_bf16};
+use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::source::Access;
 use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options, records};
 
@@ -138,26 +139,6 @@ impl Files {
             say_note(&format!("assumed: {list}; {path} does not say it"));
         }
         Ok(encoder)
-    }
-}
-
-/// The encoder with what stands in front of texts: what was asked for, or what the model has for
-/// the purpose, which is said.
-fn prompted(encoder: &Encoder, given: Option<&str>, purpose: Purpose) -> Result<Encoder, Error> {
-    let encoder = encoder.with_prompt(&PromptChoice::new(given, purpose))?;
-    if given.is_none() {
-        say_prompt(&encoder);
-    }
-    Ok(encoder)
-}
-
-/// Says what stands in front of texts though nobody asked for it.
-fn say_prompt(encoder: &Encoder) {
-    if let Some(prompt) = encoder.prompt() {
-        let text = &prompt.text;
-        say_note(&format!(
-            "{text:?} stands in front of every text, as the model asks; --prompt '' leaves it out"
-        ));
     }
 }
 

@@ -156,7 +156,7 @@ impl TextQueries {
             |path: &Path, settings: &Settings| files.encoder(path, &Options::default(), settings);
         let encoder = index.encoder_with(&texts, open)?;
         if args.prompt.is_none() {
-            super::say_prompt(&encoder);
+            super::prompts::say_prompt(&encoder);
         }
         Ok(TextQueries { encoder: Some(encoder) })
     }

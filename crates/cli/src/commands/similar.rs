@@ -62,7 +62,6 @@ pub(super) fn run(args: &Similar, options: &Options, files: Files) -> Result<Exi
 struct RowLine<'a> {
     word: &'a str,
     known: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     hits: Option<Vec<NamedHit<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,

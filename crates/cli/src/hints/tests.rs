@@ -163,6 +163,7 @@ fn no_verb_speaks_of_a_flag_that_it_lacks() {
         // What verbs that write have in common is said for each of them.
         let verbs = match &*verb {
             "output" => vec!["convert", "select", "quantize"],
+            "prompts" => vec!["embed", "search"],
             other => vec![other],
         };
         code.for_each(|line| verbs.iter().for_each(|verb| look(line, verb)));

@@ -64,6 +64,7 @@ pub(super) fn run(args: &Quickstart) -> Result<ExitCode, Error> {
         &["inspect", &at("tiny.oinf"), "--stats"],
         &["inspect", &at("damaged.weights"), "--bytes"],
         &["convert", "YOUR-MODEL-DIRECTORY/", "model.weights"],
+        &["embed", "-m", "minilm", "-i", "YOUR-NOTES.txt", "-o", "notes.i8bin"],
         &["similar", "YOUR-WORDS.fifu"],
     ] {
         print(&format!("  {}\n", typed(arguments)))?;

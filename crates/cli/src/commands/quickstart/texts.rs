@@ -1,4 +1,4 @@
-//! Texts to vectors: a model is fetched, used, shrunk, packed and checked.
+//! Texts to vectors that are searched: a model is fetched, used, shrunk, packed and checked.
 
 use super::{say, step};
 use crate::commands::print;
@@ -42,9 +42,7 @@ const QUESTIONS: [&str; 3] =
 pub(super) fn run(folder: &Path, offline: bool) -> Result<(), Error> {
     let at = |name: &str| folder.join(name).display().to_string();
     let collection = folder.join("texts.txt");
-    // The questions are embedded with the texts that they are asked of.
-    let all = format!("{TEXTS}{}\n", QUESTIONS.join("\n"));
-    std::fs::write(&collection, all).map_err(|e| Error::io(&collection, e))?;
+    std::fs::write(&collection, TEXTS).map_err(|e| Error::io(&collection, e))?;
 
     say("Find texts by what they mean: a model turns sentences into vectors")?;
     let (model, name) = match !offline && has_minilm()? {
@@ -56,17 +54,17 @@ pub(super) fn run(folder: &Path, offline: bool) -> Result<(), Error> {
             (at("hf-model"), "sample")
         }
     };
-    let (input, vectors) = (at("texts.txt"), at("texts.fifu"));
+    let (input, vectors) = (at("texts.txt"), at("texts.i8bin"));
     timed(&["embed", "-m", &model, "-i", &input, "-o", &vectors, "--force"])?;
-    let similar = ["similar", &vectors, QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], "-k", "2"];
-    timed(&similar)?;
+    // The file says which model its rows are of.
+    timed(&["search", &vectors, QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], "-k", "2"])?;
 
     say("The same with a model of a quarter of the size")?;
-    let (small, vectors) = (at(&format!("{name}-q8.mcf")), at("texts-q8.fifu"));
+    let (small, vectors) = (at(&format!("{name}-q8.mcf")), at("texts-q8.i8bin"));
     timed(&["quantize", &model, &small, "--method", "q8", "--force"])?;
     let embed = ["embed", "-m", &small, "--precision", "q8", "-i", &input, "-o", &vectors];
     timed(&[&embed[..], &["--force"]].concat())?;
-    step(&["similar", &vectors, QUESTIONS[0], "-k", "2"])?;
+    step(&["search", &vectors, QUESTIONS[0], "-k", "2"])?;
 
     say("One file instead of a model directory")?;
     let packed = at(&format!("{name}.weights"));
