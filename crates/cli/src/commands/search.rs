@@ -56,8 +56,11 @@ fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Er
         for name in &args.like {
             let rows = index.rows_named(name)?;
             hits::say_others(name, &rows);
-            let question =
-                Question { known: true, vector: index.row(rows[0])?, exclude: vec![rows[0]] };
+            let question = Question {
+                known: true,
+                vector: asker.source().row(rows[0])?,
+                exclude: vec![rows[0]],
+            };
             let text = take(Asked::Text(name.clone()), &asker.answer(&[question])?[0])?;
             super::print(&text)?;
         }
@@ -123,6 +126,11 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
+    /// Where vectors of rows and words are taken from.
+    fn source(&self) -> &Index {
+        self.precise.as_ref().unwrap_or(self.index)
+    }
+
     fn answer(&self, questions: &[Question]) -> Result<Vec<Vec<Hit>>, Error> {
         let queries: Vec<_> =
             questions.iter().map(|q| Query { vector: &q.vector, exclude: &q.exclude }).collect();
@@ -168,7 +176,10 @@ impl TextQueries {
         take: &mut dyn FnMut(Asked, &[Hit]) -> Result<String, Error>,
     ) -> Result<Vec<questions::Answer>, Error> {
         let Some(encoder) = &self.encoder else {
-            let asked = texts.iter().map(|word| asker.index.word_question(word));
+            let asked = texts.iter().map(|word| match asker.source().words() {
+                Some(_) => asker.source().word_question(word),
+                None => asker.index.word_question(word),
+            });
             return answer_each(asker, texts, asked.collect(), take);
         };
         let vectors = encoder.embed_flat(texts)?;
