@@ -201,8 +201,8 @@ mod tests {
 
     fn items(name: &str, text: &[u8]) -> Result<Vec<String>, String> {
         let records = parse(name, text).map_err(|e| e.to_string())?;
-        assert_eq!(records.count() as usize, records.items().len());
-        Ok(records.items().into_iter().map(str::to_owned).collect())
+        assert_eq!(records.count().unwrap() as usize, records.items().unwrap().len());
+        Ok(records.items().unwrap().into_iter().map(str::to_owned).collect())
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         assert!(matches!(error, Error::Refused(_)));
         assert!(error.to_string().starts_with("ids.csv: 12 records for 10 rows; "), "{error}");
         // The others are still there.
-        assert_eq!(rows.records.as_ref().unwrap().count(), 10);
+        assert_eq!(rows.records.as_ref().unwrap().count().unwrap(), 10);
         let error = attach(&mut rows, of(1), "x").unwrap_err();
         assert!(error.to_string().contains("1 record for 10 rows"), "{error}");
         let two = [("a", [2u64, 3]), ("b", [3, 3])];

@@ -22,6 +22,9 @@ const USUAL: usize = 10;
 /// Values of queries that are answered together.
 const TOGETHER_VALUES: usize = 1 << 20;
 
+/// Takes an answer, and gives the text to print.
+type Take<'a> = dyn FnMut(Asked, &[Hit]) -> Result<String, Error> + 'a;
+
 pub(super) fn run(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Error> {
     with_threads(args.threads, || search(args, options, files))
 }
@@ -89,7 +92,7 @@ fn ask_rows(
     queries: &Index,
     args: &Search,
     quiet: bool,
-    take: &mut dyn FnMut(Asked, &[Hit]) -> Result<String, Error>,
+    take: &mut Take,
 ) -> Result<(), Error> {
     let together = (TOGETHER_VALUES / queries.dim()).clamp(1, questions::together(asker.ask.k));
     let label = safe(&args.queries.as_deref().unwrap_or(Path::new("")).display().to_string());
@@ -173,7 +176,7 @@ impl TextQueries {
         &self,
         asker: &Asker,
         texts: &[String],
-        take: &mut dyn FnMut(Asked, &[Hit]) -> Result<String, Error>,
+        take: &mut Take,
     ) -> Result<Vec<questions::Answer>, Error> {
         let Some(encoder) = &self.encoder else {
             let asked = texts.iter().map(|word| match asker.source().words() {
@@ -202,7 +205,7 @@ fn answer_each(
     asker: &Asker,
     texts: &[String],
     questions: Vec<Result<Question, Error>>,
-    take: &mut dyn FnMut(Asked, &[Hit]) -> Result<String, Error>,
+    take: &mut Take,
 ) -> Result<Vec<questions::Answer>, Error> {
     let mut asked = Vec::new();
     let slots: Vec<_> = questions.into_iter().map(|q| q.map(|q| asked.push(q))).collect();

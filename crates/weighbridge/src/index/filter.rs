@@ -39,7 +39,10 @@ impl Filter {
                 let wanted = self.value.parse::<f64>().ok();
                 number.to_string() == self.value || (wanted.is_some() && number.as_f64() == wanted)
             }
-            other => other.to_string() == self.value,
+            Json::Bool(value) => value.to_string() == self.value,
+            Json::Null => self.value == "null",
+            // Objects are looked into by nobody.
+            Json::Object(_) => false,
         }
     }
 }

@@ -33,7 +33,7 @@ mod texts;
 
 pub use answer::{Answer, Asked, HitTable, NamedHit};
 pub use filter::{Filter, parse_filter};
-pub use neighbours::{Group, group_near, neighbours};
+pub use neighbours::{Group, TakeHits, group_near, neighbours};
 pub(crate) use recall::USUAL_SAMPLE;
 #[cfg(feature = "fs")]
 pub use recall::recall_of_written;
@@ -414,10 +414,9 @@ fn matrix_of<'a>(container: &'a Container, name: Option<&str>) -> Result<&'a Ten
             refused("tensor", what, Advice::set("tensor", "chooses another"))
         });
     }
-    if container.vocabulary.is_some() || container.subwords.is_some() {
-        if let Ok(found) = container.word_matrix() {
-            return Ok(found.matrix);
-        }
+    let has_words = container.vocabulary.is_some() || container.subwords.is_some();
+    if let Some(Ok(found)) = has_words.then(|| container.word_matrix()) {
+        return Ok(found.matrix);
     }
     let mut matrices = container.tensors.iter().filter(is_matrix);
     let named = |name: &str| container.tensor(name).filter(is_matrix);

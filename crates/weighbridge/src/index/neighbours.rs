@@ -12,6 +12,9 @@ const MOST_HITS: usize = 1 << 20;
 /// Rows that are nearly the same, in ascending order. What connects two of them may be a third.
 pub type Group = Vec<usize>;
 
+/// Takes a row with its nearest others.
+pub type TakeHits<'a> = dyn FnMut(usize, &[Hit]) -> Result<(), Error> + 'a;
+
 /// Gives every row with its `k` nearest others to `take`, in order of the rows. Rows that hold NaN, and
 /// with the cosine those that are zero, have none.
 ///
@@ -22,7 +25,7 @@ pub fn neighbours(
     index: &Index,
     k: usize,
     metric: Metric,
-    take: &mut dyn FnMut(usize, &[Hit]) -> Result<(), Error>,
+    take: &mut TakeHits,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     progress.begin(Stage::Answering, index.len() as u64)?;
@@ -43,7 +46,7 @@ fn nearest_others(
     rows: &[usize],
     k: usize,
     metric: Metric,
-    take: &mut dyn FnMut(usize, &[Hit]) -> Result<(), Error>,
+    take: &mut TakeHits,
 ) -> Result<(), Error> {
     let vectors = rows.iter().map(|row| index.row(*row)).collect::<Result<Vec<_>, Error>>()?;
     let asked = |vector: &&Vec<f32>| index.can_be_asked(vector, metric);

@@ -205,8 +205,7 @@ fn neighbours_kept(
         return Ok(None);
     }
     let index = |tensor: &Tensor| Index::new(tensor.first_rows(words)?);
-    let mut settings = RecallSettings::default();
-    settings.sample = USUAL_SAMPLE;
+    let settings = RecallSettings { sample: USUAL_SAMPLE, ..RecallSettings::default() };
     let found = recall(&index(before)?, &index(after)?, None, &settings, progress)?;
     Ok(Some(found.recall))
 }
