@@ -30,7 +30,8 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
                     std::hint::black_box(encoder.embed(texts).expect("vectors"));
                 }],
             );
-            let what = format!("{}, {what}, {CALLERS} callers; peer: ours, one call", precision.name());
+            let what =
+                format!("{}, {what}, {CALLERS} callers; peer: ours, one call", precision.name());
             rows.push(rate_ratio(&what, &ours, &batch, texts.len(), "texts/s", 0.95));
         }
     }

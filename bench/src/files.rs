@@ -16,6 +16,8 @@ pub struct Files {
     pub encode_python: PathBuf,
     /// The program that is candle.
     pub candle: PathBuf,
+    /// Python with the peers of the section search.
+    pub search_python: PathBuf,
     pub work: PathBuf,
     pub model_folder: PathBuf,
     /// The model's safetensors file.
@@ -32,8 +34,8 @@ pub struct Files {
 }
 
 impl Files {
-    pub fn prepare(paths: [&Path; 7]) -> Outcome<Files> {
-        let [program, model, work, ggml, python, encode_python, candle] = paths;
+    pub fn prepare(paths: [&Path; 8]) -> Outcome<Files> {
+        let [program, model, work, ggml, python, encode_python, candle, search_python] = paths;
         std::fs::create_dir_all(work)?;
         let files = Files {
             program: program.to_owned(),
@@ -41,6 +43,7 @@ impl Files {
             python: python.to_owned(),
             encode_python: encode_python.to_owned(),
             candle: candle.to_owned(),
+            search_python: search_python.to_owned(),
             work: work.to_owned(),
             model_folder: model.to_owned(),
             model: model.join("model.safetensors"),

@@ -1,6 +1,7 @@
 //! Measures weighbridge beside its peers, in the same run and on the same files.
 //!
-//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON ENCODE_PYTHON CANDLE [SECTION...]`
+//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON ENCODE_PYTHON CANDLE
+//! SEARCH_PYTHON [SECTION...]`
 
 mod callers;
 mod convert;
@@ -13,6 +14,7 @@ mod process;
 mod product;
 mod python;
 mod quantize;
+mod search;
 mod table;
 mod texts;
 mod timing;
@@ -40,8 +42,24 @@ fn main() -> Outcome<()> {
             let paths: Vec<_> = paths.iter().map(Path::new).collect();
             encode::child(&paths, cores.parse()?)
         }
-        [program, model, work, ggml, python, encode_python, candle, sections @ ..] => {
-            let paths = [program, model, work, ggml, python, encode_python, candle];
+        [verb, python, folder, cores] if verb == search::CHILD => {
+            search::child(Path::new(python), Path::new(folder), cores.parse()?)
+        }
+        [verb, folder, batch] if verb == search::MEMORY => {
+            search::memory(Path::new(folder), batch.parse()?)
+        }
+        [
+            program,
+            model,
+            work,
+            ggml,
+            python,
+            encode_python,
+            candle,
+            search_python,
+            sections @ ..,
+        ] => {
+            let paths = [program, model, work, ggml, python, encode_python, candle, search_python];
             run(&Files::prepare(paths.map(Path::new))?, sections)
         }
         _ => Err("see bench/run for the arguments".into()),
@@ -51,7 +69,7 @@ fn main() -> Outcome<()> {
 fn run(files: &Files, sections: &[String]) -> Outcome<()> {
     // What takes very long, or gigabytes, must be asked for.
     let wanted = |name: &str| match sections {
-        [] => name != "opq" && name != "encode",
+        [] => !["opq", "encode", "search"].contains(&name),
         sections => sections.iter().any(|s| s == name),
     };
     let mut rows = Vec::new();
@@ -66,6 +84,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("opq", product::measure_rotated),
         ("callers", callers::measure),
         ("encode", encode::measure),
+        ("search", search::measure),
     ] {
         if wanted(name) {
             eprintln!("measuring {name}");

@@ -88,6 +88,24 @@ pub fn time_beside(what: &str, ours: &Samples, peer: &Samples) -> Row {
     Row([what, ours, peer, ratio, String::new(), String::new()])
 }
 
+/// A time without a peer, and what it should be below, if anything.
+pub fn time_alone(what: &str, ours: &Samples, limit: Option<f64>) -> Row {
+    let target = limit.map(|limit| format!("< {}", unit(limit))).unwrap_or_default();
+    let met = limit.map_or("", |limit| verdict(ours.best() < limit, ours.median() < limit));
+    row(what, times(ours), String::new(), String::new(), target, met)
+}
+
+/// Memory in bytes where nothing is asked for.
+pub fn memory_alone(what: &str, bytes: u64) -> Row {
+    let Row([what, ours, ..]) = memory_limit(what, bytes, None, u64::MAX);
+    row(&what, ours, String::new(), String::new(), String::new(), "")
+}
+
+/// The share of the nearest rows that a side found.
+pub fn recall(what: &str, ours: f64, peer: f64) -> Row {
+    row(what, format!("{ours:.3}"), format!("{peer:.3}"), String::new(), String::new(), "")
+}
+
 /// The lowest and the mean cosine to vectors that are right.
 pub fn cosines(what: &str, ours: [f64; 2], peer: [f64; 2]) -> Row {
     let pair = |[lowest, mean]: [f64; 2]| format!("{lowest:.5} / {mean:.5}");
