@@ -200,3 +200,37 @@ fn neighbours_groups_and_recall_are_told() {
     let (code, error) = refused(at, &["recall", "exact.npy", "model"]);
     assert!(code != 0, "{error}");
 }
+
+#[test]
+fn prompts_stand_in_front_and_are_said() {
+    let folder = samples();
+    let at = folder.path();
+    let prompts = r#"{"prompts": {"query": "the lorry ", "passage": "a truck "}}"#;
+    std::fs::write(at.join("model/config_sentence_transformers.json"), prompts).unwrap();
+    let vectors = |arguments: &[&str]| {
+        let output = run(at, &[&["embed", "-m", "model", "--json"][..], arguments].concat());
+        assert!(output.status.success(), "{}", err(&output));
+        (lines(&out(&output))[0]["vector"].clone(), err(&output))
+    };
+    let (plain, said) = vectors(&["a truck is full", "--prompt", ""]);
+    assert!(!said.contains("stands in front"), "{said}");
+    let (prompted, said) = vectors(&["is full"]);
+    assert!(said.contains("\"a truck \" stands in front of every text"), "{said}");
+    assert_eq!(plain, prompted);
+    assert_eq!(vectors(&["is full", "--prompt", "passage"]).0, plain);
+    assert_eq!(vectors(&["is full", "--prompt", "a truck "]).0, plain);
+    assert_ne!(vectors(&["is full", "--prompt", "query"]).0, plain);
+    // Rows with one prompt are asked with the other.
+    std::fs::write(at.join("notes.txt"), "is full\nis empty\n").unwrap();
+    ok(at, &["embed", "-m", "model", "-i", "notes.txt", "-o", "n.f32bin", "-q"]);
+    let meta = std::fs::read_to_string(at.join("meta.json")).unwrap();
+    assert!(meta.contains(r#""prompt":{"name":"passage","text":"a truck "}"#), "{meta}");
+    let asked = run(at, &["search", "n.f32bin", "is full", "--json"]);
+    assert!(err(&asked).contains("\"the lorry \" stands in front of every text"));
+    let own = lines(&ok(at, &["search", "n.f32bin", "is full", "--prompt", "passage", "--json"]));
+    assert!(own[0]["hits"][0]["score"].as_f64().unwrap() > 0.99999);
+    assert_ne!(lines(&out(&asked))[0]["hits"][0]["score"], own[0]["hits"][0]["score"]);
+    // A run that is gone on with has the same prompt.
+    let (code, error) = refused(at, &["embed", "-m", "model", "-i", "notes.txt", "-o", "n.f32bin"]);
+    assert!(code == 2 && error.contains("--force"), "{error}");
+}

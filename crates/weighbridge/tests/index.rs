@@ -326,7 +326,7 @@ fn a_file_that_changes_is_noticed() {
     assert!(index.search(&floats(1, 8), &ask).is_ok());
     let bytes = std::fs::read(&path).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
-    // What is mapped beyond the end can't be looked at, so this is only asked where it is read.
+    assert!(matches!(index.search(&floats(1, 8), &ask), Err(Error::Changed { .. })));
     drop(index);
     std::fs::write(&path, &bytes).unwrap();
     let index = Index::open(&path).unwrap();

@@ -156,6 +156,14 @@ impl Index {
         Ok(self)
     }
 
+    /// Whether the file is still what it was when it was opened.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if it is not.
+    pub fn check_unchanged(&self) -> Result<(), Error> {
+        self.opened.iter().try_for_each(Source::check_unchanged)
+    }
+
     /// How many rows can be found.
     pub fn len(&self) -> usize {
         self.count
@@ -266,9 +274,11 @@ impl Index {
             // The cosine does not depend on lengths.
             _ => &self.matrix,
         };
+        // Pages of a mapped file that was cut since can't be looked at.
+        self.check_unchanged()?;
         let exact = Exact::new(TensorRows::new(rows));
         let found = exact.search(queries, &ask.with_limit(self.count)).map_err(search_error)?;
-        self.opened.iter().try_for_each(Source::check_unchanged)?;
+        self.check_unchanged()?;
         if !queries.is_empty() {
             self.not_finite.get_or_init(|| found.not_finite);
         }
@@ -309,7 +319,7 @@ impl Index {
             Ok(scored.into_iter().map(hit).collect())
         });
         let rescored = rescored.collect();
-        exact.opened.iter().try_for_each(Source::check_unchanged)?;
+        exact.check_unchanged()?;
         rescored
     }
 
