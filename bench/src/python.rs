@@ -30,6 +30,11 @@ impl Python {
         Ok(Python { child, requests, answers })
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The answer to a function's name and its arguments, as JSON.
     pub fn ask(&mut self, request: &[&str]) -> Outcome<serde_json::Value> {
         let requests = self.requests.as_mut().ok_or("it was stopped")?;

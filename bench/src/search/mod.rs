@@ -3,6 +3,7 @@
 
 mod data;
 mod limits;
+mod load;
 mod turns;
 
 pub use turns::child;
@@ -33,6 +34,9 @@ const BATCHES: [usize; 3] = [1, 64, data::QUERIES];
 const OPEN_ROUNDS: usize = 10;
 const START_ROUNDS: usize = 20;
 
+/// If others keep more cores busy than this, rows say so.
+const MOST_OTHERS: f64 = 0.1;
+
 /// Sides that are no peers.
 const OURS: &str = " ours";
 const COSINE: &str = " ours, cosine";
@@ -48,9 +52,19 @@ struct Case {
     /// Seconds of all peers with the first rows only, and of those that were not measured with all.
     tried: BTreeMap<String, f64>,
     left_out: BTreeMap<String, f64>,
+    /// How many cores other processes kept busy in the meantime.
+    others: f64,
 }
 
 type Cases = BTreeMap<String, Case>;
+
+/// All sizes, or those that `SEARCH_BATCHES` names: 2,048 takes most of the time.
+fn batches() -> Outcome<Vec<usize>> {
+    match std::env::var("SEARCH_BATCHES") {
+        Ok(list) => list.split(',').map(|size| Ok(size.trim().parse()?)).collect(),
+        Err(_) => Ok(BATCHES.into()),
+    }
+}
 
 fn key(set: &Set, batch: usize) -> String {
     format!("{} {batch}", set.name)
@@ -90,7 +104,7 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     }
     for set in &SETS {
         for batch in [1, 64] {
-            let case = &cores[0].1[&key(set, batch)];
+            let Some(case) = cores[0].1.get(&key(set, batch)) else { continue };
             let what = format!("{}, batches of {batch}: share of the nearest rows", set.name);
             let row = |(peer, share): (&String, &f64)| {
                 recall(&format!("{what}; peer: {peer}"), 1.0, *share)
@@ -124,6 +138,11 @@ fn rows_of(set: &Set, batch: usize, cores: &str, case: &Case) -> Outcome<Vec<Row
     let what = match batch {
         1 => format!("{}, one query, {cores}", set.name),
         _ => format!("{}, batch of {batch}, {cores}", set.name),
+    };
+    // Not a footnote: the peers lose more by it than we do.
+    let what = match case.others {
+        others if others > MOST_OTHERS => format!("{what} (BUSY: others had {others:.1} cores)"),
+        _ => what,
     };
     let ours = case.side(OURS)?;
     let mut rows = Vec::new();

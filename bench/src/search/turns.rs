@@ -1,10 +1,12 @@
 //! The measuring process: our index here and the peers in another process take turns.
 
 use super::data::{SETS, Set};
-use super::{BATCHES, Case, Cases, NEIGHBOURS, limits};
+use super::load::Load;
+use super::{Case, Cases, NEIGHBOURS, limits};
 use crate::Outcome;
 use crate::python::Python;
 use crate::timing::seconds;
+use memmap2::Mmap;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
@@ -33,12 +35,13 @@ pub fn child(python: &Path, folder: &Path, cores: usize) -> Outcome<()> {
         let mut turns = Turns {
             set,
             index: Index::open(set.path(folder))?,
-            file: File::open(set.path(folder))?,
+            // SAFETY: nobody changes the file, which is one of our own making.
+            mapped: unsafe { Mmap::map(&File::open(set.path(folder))?)? },
             queries: set.queries(folder)?,
             peers: Python::spawn(command)?,
         };
         turns.check()?;
-        for batch in BATCHES {
+        for batch in super::batches()? {
             if set.rounds(batch).0 > 0 {
                 eprintln!("{}, batches of {batch}, {cores} cores", set.name);
                 cases.insert(super::key(set, batch), turns.measure(batch)?);
@@ -52,7 +55,8 @@ pub fn child(python: &Path, folder: &Path, cores: usize) -> Outcome<()> {
 struct Turns<'a> {
     set: &'a Set,
     index: Index,
-    file: File,
+    /// The file once more, to be read and no more.
+    mapped: Mmap,
     queries: Vec<f32>,
     peers: Python,
 }
@@ -94,6 +98,7 @@ impl Turns<'_> {
         let mut case = Case::default();
         case.left_out.extend(tried.iter().filter(|t| !t.1.1).map(|(name, t)| (name.clone(), t.0)));
         case.tried.extend(tried.iter().map(|(name, t)| (name.clone(), t.0)));
+        let load = Load::of_others(vec![std::process::id(), self.peers.id()])?;
         // With minutes for a round, a trial has to do instead of the first.
         let warming = usize::from(batch <= 64);
         for round in 0..rounds + warming {
@@ -112,6 +117,7 @@ impl Turns<'_> {
                 case.times.entry(name.clone()).or_default().extend(times);
             }
         }
+        case.others = load.cores()?;
         if batch <= 64 {
             let truth = self.truth()?;
             for (name, _) in tried.iter().filter(|t| t.1.1) {
@@ -153,11 +159,7 @@ impl Turns<'_> {
             sides.push((name, times));
         }
         if batch == 1 {
-            // SAFETY: nobody changes the file, which is one of our own making.
-            let mapped = unsafe { memmap2::Mmap::map(&self.file)? };
-            let bytes = &mapped[mapped.len() - self.set.bytes()..];
-            // So that pages are there, as they are for the index.
-            black_box(limits::read(bytes));
+            let bytes = &self.mapped[self.mapped.len() - self.set.bytes()..];
             let time = |work: &dyn Fn()| -> Vec<f64> {
                 let run = |_| {
                     std::thread::sleep(CALM);
