@@ -172,7 +172,7 @@ fn texts_are_embedded_and_a_long_run_is_stopped() {
     let done = embed(&encoder, texts(), 8, &mut file, &mut Progress::none()).unwrap();
     assert_eq!((done.rows, done.resumed), (100, 32));
     file.finish().unwrap().write(&mut Progress::none()).unwrap();
-    assert_eq!(weighbridge::open(at("v.i8bin")).unwrap().records.unwrap().count(), 100);
+    assert_eq!(weighbridge::open(at("v.i8bin")).unwrap().records.unwrap().count().unwrap(), 100);
     assert!(!at("v.i8bin.partial").exists());
 }
 
