@@ -79,8 +79,13 @@ class Quantizing(RowsCase):
         source = self.save(unit_rows(5, 16))
         self.path("out/meta.json").write_text("mine")
         arguments = ["convert", source, self.path("out/embeddings.i8bin"), "--allow-loss"]
-        self.refused(*arguments, code=2, saying=["meta.json", "--force"])
+        # A description of something else is left alone, and the rows get one of their own name.
+        self.run_program(*arguments)
         self.assertEqual(self.path("out/meta.json").read_text(), "mine")
+        self.assert_clean(self.path("out/embeddings.i8bin"))
+        written = self.path("out/embeddings.meta.json").read_bytes()
+        self.refused(*arguments, code=2, saying=["embeddings.i8bin", "--force"])
+        self.assertEqual(self.path("out/embeddings.meta.json").read_bytes(), written)
 
 
 @expanded
