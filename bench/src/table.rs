@@ -40,6 +40,12 @@ pub fn throughput_ratio(what: &str, ours: &Samples, peer: &Samples, bytes: u64, 
     )
 }
 
+/// The same where nothing is asked for.
+pub fn throughput_beside(what: &str, ours: &Samples, peer: &Samples, bytes: u64) -> Row {
+    let Row([what, ours, peer, ratio, ..]) = throughput_ratio(what, ours, peer, bytes, 0.0);
+    Row([what, ours, peer, ratio, String::new(), String::new()])
+}
+
 /// A time that should be below `limit` seconds; the peer is there for comparison only.
 pub fn time_limit(what: &str, ours: &Samples, peer: &Samples, limit: f64) -> Row {
     row(

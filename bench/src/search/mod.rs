@@ -10,8 +10,8 @@ pub use turns::child;
 
 use crate::files::Files;
 use crate::table::{
-    Row, memory_alone, rate_beside, rate_ratio, recall, throughput_ratio, time_alone, time_beside,
-    time_ratio,
+    Row, memory_alone, rate_beside, rate_ratio, recall, throughput_beside, throughput_ratio,
+    time_alone, time_beside, time_ratio,
 };
 use crate::timing::{Samples, seconds};
 use crate::{Outcome, process};
@@ -177,13 +177,18 @@ fn rows_of(set: &Set, batch: usize, cores: &str, case: &Case) -> Outcome<Vec<Row
         let (read, bytes) = (case.side(READ)?, set.bytes() as u64);
         let bare = case.side(LOOP).ok();
         let slower = bare.as_ref().is_some_and(|bare| bare.best() > read.best());
-        let limit = if slower { 0.0 } else { 0.9 };
+        // One of the two is the limit; the other is shown beside.
         let reading = format!("{what}; peer: reading the bytes");
-        rows.push(throughput_ratio(&reading, &ours, &read, bytes, limit));
+        rows.push(match slower {
+            true => throughput_beside(&reading, &ours, &read, bytes),
+            false => throughput_ratio(&reading, &ours, &read, bytes, 0.9),
+        });
         if let Some(bare) = bare {
-            let limit = if slower { 0.85 } else { 0.0 };
-            let bare_loop = format!("{what}; peer: our products alone");
-            rows.push(throughput_ratio(&bare_loop, &ours, &bare, bytes, limit));
+            let named = format!("{what}; peer: our products alone");
+            rows.push(match slower {
+                true => throughput_ratio(&named, &ours, &bare, bytes, 0.85),
+                false => throughput_beside(&named, &ours, &bare, bytes),
+            });
         }
     }
     if let Ok(product) = case.side(PRODUCT) {
@@ -242,7 +247,8 @@ pub fn memory(folder: &Path, batch: usize) -> Outcome<()> {
 fn measure_start(files: &Files, folder: &Path) -> Outcome<Vec<Row>> {
     let (model, notes) = data::prepare_notes(files, folder)?;
     let arguments = ["search".as_ref(), notes.as_os_str(), "a text".as_ref(), "--json".as_ref()];
-    let model = ["-m".as_ref(), model.as_os_str()];
+    // The file does not say with which precision its rows were made.
+    let model = ["-m".as_ref(), model.as_os_str(), "--precision".as_ref(), "q8".as_ref()];
     let mut samples = Samples::default();
     for round in 0..=START_ROUNDS {
         let (time, done) =
