@@ -15,7 +15,7 @@ pub(crate) use encoder::{Compare, Embed, Tokenize};
 pub(crate) use global::{Global, color_of};
 pub(crate) use models::{Models, ModelsVerb, Pull};
 pub(crate) use quantize::Quantize;
-pub(crate) use search::{HitsOutput, Neighbours, Recall, Search};
+pub(crate) use search::{HitsOutput, Neighbours, Recall, Search, Searched};
 pub(crate) use words::{Analogy, Evaluate, Lookup, Metadata, Select, Similar};
 
 use named::Named;

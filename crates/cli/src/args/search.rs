@@ -57,26 +57,33 @@ pub(crate) struct Search {
     /// Look only among rows whose record has this value (repeatable; all must hold)
     #[arg(long, value_name = "FIELD=VALUE", value_parser = filter)]
     pub filter: Vec<Filter>,
-    /// Show only these fields of the records
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
-    pub show: Vec<String>,
-    #[command(flatten)]
-    pub records: RecordsFile,
-    /// The tensor to search, where there are several
-    #[arg(long, value_name = "NAME")]
-    pub tensor: Option<String>,
     /// Find candidates in the index, and order them by the rows of this file: the same vectors, more
     /// precise
     #[arg(long, value_name = "FILE")]
     pub rescore: Option<PathBuf>,
-    /// Threads to use; by default all cores
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub rows: Searched,
     #[command(flatten)]
     pub output: HitsOutput,
     /// Print one object per query, each on its own line
     #[arg(long)]
     pub json: bool,
+}
+
+/// The rows that are searched, what is shown of them, and with how many threads.
+#[derive(Debug, Args)]
+pub(crate) struct Searched {
+    /// The tensor to search, where there are several
+    #[arg(long, value_name = "NAME")]
+    pub tensor: Option<String>,
+    #[command(flatten)]
+    pub records: RecordsFile,
+    /// Show only these fields of the records
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
+    pub show: Vec<String>,
+    /// Threads to use; by default all cores
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<usize>,
 }
 
 /// Where hits go that are not printed.
@@ -155,17 +162,8 @@ pub(crate) struct Neighbours {
     /// What makes a row near
     #[arg(long, value_enum, default_value_t = MetricName::Cosine)]
     pub metric: MetricName,
-    /// Show only these fields of the records
-    #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
-    pub show: Vec<String>,
     #[command(flatten)]
-    pub records: RecordsFile,
-    /// The tensor to search, where there are several
-    #[arg(long, value_name = "NAME")]
-    pub tensor: Option<String>,
-    /// Threads to use; by default all cores
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub threads: Option<usize>,
+    pub rows: Searched,
     #[command(flatten)]
     pub output: HitsOutput,
     /// Print one object per row or group, each on its own line

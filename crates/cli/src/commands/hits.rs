@@ -2,11 +2,11 @@
 
 use super::output::carry_out;
 use super::{Files, json_line};
-use crate::args::HitsOutput;
+use crate::args::{HitsOutput, Searched};
 use crate::progress::with_bar;
 use crate::render::{BOLD, DIM, Table, marked, safe, shortened, styled};
 use serde_json::Value as Json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use weighbridge::index::{self, Asked, HitTable, NamedHit};
@@ -18,19 +18,27 @@ use weighbridge::{Container, Error, Format, Formats, Index, Options, Output, Pla
 const LONGEST: usize = 240;
 
 impl Files {
-    /// The rows of a file, with other records if a file of them is named.
-    pub(super) fn index(
+    /// The rows of a file that is searched, with other records if a file of them is named. Fields that no
+    /// record has can't be shown.
+    pub(super) fn searched(
         self,
         path: &Path,
         options: &Options,
-        tensor: &Option<String>,
-        records: &Option<PathBuf>,
+        rows: &Searched,
     ) -> Result<Index, Error> {
-        let index = Index::of(&self.open(path, options)?, tensor.as_deref())?;
-        match records {
-            None => Ok(index),
-            Some(records) => index.with_records(weighbridge::records::read(records)?),
+        let mut index = Index::of(&self.open(path, options)?, rows.tensor.as_deref())?;
+        if let Some(records) = &rows.records.records {
+            index = index.with_records(weighbridge::records::read(records)?)?;
         }
+        if !rows.show.is_empty() {
+            index.check_fields(&rows.show)?;
+        }
+        Ok(index)
+    }
+
+    /// The rows of a file that is held against another.
+    pub(super) fn rows(self, path: &Path) -> Result<Index, Error> {
+        Index::of(&self.open(path, &Options::default())?, None)
     }
 }
 
@@ -79,14 +87,6 @@ pub(super) fn write(
     json: bool,
 ) -> Result<(), Error> {
     told(&table.plan(index, fields, target.format)?, &target, json).map(drop)
-}
-
-/// A field that no record has is a slip.
-pub(super) fn check_fields(index: &Index, fields: &[String]) -> Result<(), Error> {
-    if fields.is_empty() || index.is_empty() {
-        return Ok(());
-    }
-    index.check_fields(fields)
 }
 
 /// Shows answers.

@@ -17,9 +17,8 @@ const USUAL: usize = 15;
 
 pub(super) fn run(args: &Neighbours, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let target = hits::target(&args.output)?;
-    let index = Arc::new(files.index(&args.file, options, &args.tensor, &args.records.records)?);
-    hits::check_fields(&index, &args.show)?;
-    with_threads(args.threads, || match args.threshold {
+    let index = Arc::new(files.searched(&args.file, options, &args.rows)?);
+    with_threads(args.rows.threads, || match args.threshold {
         Some(threshold) => groups(args, &index, threshold, target),
         None => every_row(args, &index, target),
     })
@@ -32,7 +31,7 @@ fn every_row(
 ) -> Result<ExitCode, Error> {
     let k = args.k.unwrap_or_else(|| USUAL.min(index.len().saturating_sub(1).max(1)));
     let metric = args.metric.metric();
-    let printer = Printer { index, fields: &args.show, json: args.json };
+    let printer = Printer { index, fields: &args.rows.show, json: args.json };
     let label = safe(&args.file.display().to_string());
     let Some(target) = target else {
         let mut show = |row: usize, found: &[weighbridge::search::Hit]| {
@@ -51,7 +50,7 @@ fn every_row(
         neighbours(index, k, metric, &mut take, progress)
     })?;
     hits::tell_not_finite(index);
-    hits::write(table, index, &args.show, target, args.json)?;
+    hits::write(table, index, &args.rows.show, target, args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,7 +74,7 @@ fn groups(
     let line = |group: &Vec<usize>| {
         let hits: Vec<_> =
             group.iter().map(|row| weighbridge::search::Hit { row: *row, score: 1.0 }).collect();
-        let named = index.name(&hits, &args.show)?;
+        let named = index.name(&hits, &args.rows.show)?;
         let records = named.into_iter().filter_map(|hit| hit.record).collect();
         Ok(super::json_line(&Near { rows: group, records }))
     };
@@ -86,7 +85,7 @@ fn groups(
     if args.json {
         return super::print(&groups.iter().map(line).collect::<Result<String, Error>>()?);
     }
-    let printer = Printer { index, fields: &args.show, json: false };
+    let printer = Printer { index, fields: &args.rows.show, json: false };
     let mut text = String::new();
     for (i, group) in groups.iter().enumerate() {
         let title = format!("group {}, {} rows", i + 1, grouped(group.len() as u64));

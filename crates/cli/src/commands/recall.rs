@@ -6,13 +6,14 @@ use crate::progress::with_bar;
 use crate::render::safe;
 use std::process::ExitCode;
 use weighbridge::index::RecallSettings;
-use weighbridge::{Error, Options};
+use weighbridge::{Error, Index, Options};
 
 pub(super) fn run(args: &Recall, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    let first = files.index(&args.first, options, &args.tensor, &None)?;
-    let second = files.index(&args.second, &Options::default(), &args.tensor, &None)?;
+    let tensor = args.tensor.as_deref();
+    let first = Index::of(&files.open(&args.first, options)?, tensor)?;
+    let second = Index::of(&files.open(&args.second, &Options::default())?, tensor)?;
     let queries = args.queries.as_ref();
-    let queries = queries.map(|path| files.index(path, &Options::default(), &None, &None));
+    let queries = queries.map(|path| files.rows(path));
     let queries = queries.transpose()?;
     let mut settings = RecallSettings::default();
     settings.k = args.k;

@@ -26,23 +26,22 @@ const TOGETHER_VALUES: usize = 1 << 20;
 type Take<'a> = dyn FnMut(Asked, &[Hit]) -> Result<String, Error> + 'a;
 
 pub(super) fn run(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Error> {
-    with_threads(args.threads, || search(args, options, files))
+    with_threads(args.rows.threads, || search(args, options, files))
 }
 
 fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let target = hits::target(&args.output)?;
-    let index = Arc::new(files.index(&args.index, options, &args.tensor, &args.records.records)?);
+    let index = Arc::new(files.searched(&args.index, options, &args.rows)?);
     let among = match args.filter.is_empty() {
         true => None,
         false => Some(index.matching(&args.filter)?),
     };
-    hits::check_fields(&index, &args.show)?;
     let rescore = args.rescore.as_deref();
-    let precise = rescore.map(|path| files.index(path, &Options::default(), &None, &None));
+    let precise = rescore.map(|path| files.rows(path));
     let precise = precise.transpose()?;
     let k = args.k.unwrap_or_else(|| USUAL.min(index.len().max(1)));
     let asker = Asker { index: &index, precise, among, ask: Ask::new(k, args.metric.metric()) };
-    let printer = Printer { index: &index, fields: &args.show, json: args.json };
+    let printer = Printer { index: &index, fields: &args.rows.show, json: args.json };
     let mut table = HitTable::new(k);
     let mut done = ExitCode::SUCCESS;
     let mut take = |asked: Asked, hits: &[Hit]| -> Result<String, Error> {
@@ -53,7 +52,7 @@ fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Er
         printer.answer(asked, hits)
     };
     if let Some(queries) = &args.queries {
-        let queries = files.index(queries, &Options::default(), &None, &None)?;
+        let queries = files.rows(queries)?;
         ask_rows(&asker, &queries, args, target.is_some(), &mut take)?;
     } else if !args.like.is_empty() {
         for name in &args.like {
@@ -80,7 +79,7 @@ fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Er
     match target {
         None => Ok(done),
         Some(target) => {
-            hits::write(table, &index, &args.show, target, args.json)?;
+            hits::write(table, &index, &args.rows.show, target, args.json)?;
             Ok(done)
         }
     }
@@ -162,7 +161,7 @@ impl TextQueries {
         texts.model.clone_from(&args.model);
         texts.prompt.clone_from(&args.prompt);
         texts.precision = args.precision.map(Into::into);
-        texts.threads = args.threads;
+        texts.threads = args.rows.threads;
         let open =
             |path: &Path, settings: &Settings| files.encoder(path, &Options::default(), settings);
         let encoder = index.encoder_with(&texts, open)?;
