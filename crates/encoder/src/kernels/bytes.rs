@@ -6,8 +6,7 @@
 
 use super::PANEL;
 use super::lanes::{abs_max_and_sum, round_i8};
-use super::walk::{self, Results, TileResults, Tiles, by_rows};
-use std::ops::Range;
+use super::walk::{self, Part, Results, TileResults, Tiles};
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{ByteKernel, ByteProducts, Level, Prefetcher, Rows};
 
@@ -127,15 +126,26 @@ impl ByteRows {
 }
 
 /// `c = start + a * b` for some rows and panels.
-pub(crate) fn multiply(
-    level: Level,
-    a: &ByteRows,
-    b: &Packed,
-    part: (Range<usize>, Range<usize>),
-    results: Results,
-) {
+pub(crate) fn multiply(level: Level, a: &ByteRows, b: &Packed, part: Part, results: Results) {
     assert_eq!(a.depth, b.depth, "rows as wide as the matrix is deep");
-    walk::multiply(level, &Operands { a, b }, part, b.columns, results);
+    level.run_bytes(Product { level, operands: Operands { a, b }, part, results });
+}
+
+struct Product<'a> {
+    level: Level,
+    operands: Operands<'a>,
+    part: Part,
+    results: Results<'a>,
+}
+
+impl ByteKernel for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: ByteProducts>(self, token: V::Token) {
+        let Product { level, operands, part, results } = self;
+        walk::multiply::<V>((level, token), &operands, part, operands.b.columns, results);
+    }
 }
 
 struct Operands<'a> {
@@ -144,47 +154,36 @@ struct Operands<'a> {
 }
 
 impl Operands<'_> {
+    #[inline(always)]
     fn panel(&self, panel: usize) -> &[Block] {
         &self.b.blocks[panel * self.b.depth..][..self.b.depth]
     }
 }
 
-impl Tiles for Operands<'_> {
+impl<V: ByteProducts> Tiles<V> for Operands<'_> {
+    #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
         Prefetcher::new(self.panel(panel))
     }
 
-    fn tile(&self, level: Level, rows: Range<usize>, panel: usize, out: TileResults) {
-        let depth = self.a.depth;
-        let codes = self.a.codes[rows.start * depth * BLOCK..].as_chunks().0.as_chunks().0;
-        let row_blocks = &self.a.blocks[rows.start * depth..];
-        let blocks = self.panel(panel);
-        by_rows!(rows.len(), N => level.run_bytes(Tile::<N> { codes, row_blocks, blocks, out }));
-    }
-}
-
-/// `N` rows times one panel.
-struct Tile<'a, const N: usize> {
-    codes: &'a [[[i8; 4]; LINES]],
-    row_blocks: &'a [RowBlock],
-    blocks: &'a [Block],
-    out: TileResults<'a>,
-}
-
-impl<const N: usize> ByteKernel for Tile<'_, N> {
-    type Output = ();
-
     #[inline(always)]
-    fn run<V: ByteProducts>(self, token: V::Token) {
-        let Tile { codes, row_blocks, blocks, mut out } = self;
-        let depth = blocks.len();
+    fn tile<const N: usize>(
+        &self,
+        token: V::Token,
+        row: usize,
+        panel: usize,
+        mut out: TileResults,
+    ) {
+        let depth = self.a.depth;
+        let codes: &[[[i8; 4]; LINES]] =
+            self.a.codes[row * depth * BLOCK..].as_chunks().0.as_chunks().0;
         let mut results = [V::splat(token, 0.0); N];
         for (r, result) in results.iter_mut().enumerate() {
             *result = out.start(token, r);
         }
         let mut codes = Rows::<_, N>::new(codes, depth, depth);
-        let mut rows = Rows::<_, N>::new(row_blocks, depth, depth);
-        for block in blocks {
+        let mut rows = Rows::<_, N>::new(&self.a.blocks[row * depth..], depth, depth);
+        for block in self.panel(panel) {
             let (Some(codes), Some(rows)) = (codes.take::<1>(), rows.take::<1>()) else { break };
             let mut sums = [V::sums(token, 0); N];
             for (sum, [row]) in sums.iter_mut().zip(rows) {

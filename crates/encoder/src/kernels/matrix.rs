@@ -4,7 +4,7 @@
 //! where the processor has it. The order does not depend on how the work was cut, so a row's
 //! results do not depend on its neighbours.
 
-use super::walk::{self, Activation, Results, Start, TileResults, Tiles, by_rows};
+use super::walk::{self, Activation, Part, Results, Start, TileResults, Tiles};
 use super::{Lines, PANEL};
 use std::ops::Range;
 pub(crate) use weighbridge_codec::panel::pack;
@@ -94,7 +94,12 @@ pub(crate) fn multiply(level: Level, a: Left, b: Panels, results: Results) {
             stride,
         };
         let part = (0..a.rows, 0..b.columns.div_ceil(PANEL));
-        walk::multiply(level, &Operands { a, b, from, depth }, part, b.columns, results);
+        level.run_sixteen(Product {
+            level,
+            operands: Operands { a, b, from, depth },
+            part,
+            results,
+        });
         from += CACHED_DEPTH;
     }
 }
@@ -109,6 +114,7 @@ struct Operands<'a> {
 
 impl Operands<'_> {
     /// The values of a panel.
+    #[inline(always)]
     fn panel(&self, panel: usize) -> &[f32] {
         let (b, first) = (&self.b, panel * self.b.panel_stride + self.from * self.b.row_stride);
         match self.depth {
@@ -118,41 +124,47 @@ impl Operands<'_> {
     }
 }
 
-impl Tiles for Operands<'_> {
+/// A product, or some of the terms of its sums.
+struct Product<'a> {
+    level: Level,
+    operands: Operands<'a>,
+    part: Part,
+    results: Results<'a>,
+}
+
+impl SixteenKernel for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, token: V::Token) {
+        let Product { level, operands, part, results } = self;
+        walk::multiply::<V>((level, token), &operands, part, operands.b.columns, results);
+    }
+}
+
+impl<V: Vector> Tiles<V> for Operands<'_> {
+    #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
         // Only where it lies in one piece.
         Prefetcher::new(if self.b.row_stride == PANEL { self.panel(panel) } else { &[] })
     }
 
-    fn tile(&self, level: Level, rows: Range<usize>, panel: usize, out: TileResults) {
-        let (a, a_stride) = (&self.a.data[rows.start * self.a.stride + self.from..], self.a.stride);
-        let (b, b_stride, depth) = (self.panel(panel), self.b.row_stride, self.depth);
-        by_rows!(rows.len(), N => level.run_sixteen(Tile::<N> { a, a_stride, b, b_stride, depth, out }));
-    }
-}
-
-/// `N` rows times one panel.
-struct Tile<'a, const N: usize> {
-    a: &'a [f32],
-    a_stride: usize,
-    b: &'a [f32],
-    b_stride: usize,
-    depth: usize,
-    out: TileResults<'a>,
-}
-
-impl<const N: usize> SixteenKernel for Tile<'_, N> {
-    type Output = ();
-
     #[inline(always)]
-    fn run<V: Vector>(self, token: V::Token) {
-        let Tile { a, a_stride, b, b_stride, depth, mut out } = self;
+    fn tile<const N: usize>(
+        &self,
+        token: V::Token,
+        row: usize,
+        panel: usize,
+        mut out: TileResults,
+    ) {
+        let a = &self.a.data[row * self.a.stride + self.from..];
         let mut sums = [V::splat(token, 0.0); N];
         for (r, sum) in sums.iter_mut().enumerate() {
             *sum = out.start(token, r);
         }
-        let mut rows = Rows::<_, N>::new(a, a_stride, depth);
-        let mut lines = simd::Lines::<_, PANEL>::new(b, b_stride, depth);
+        let mut rows = Rows::<_, N>::new(a, self.a.stride, self.depth);
+        let panel = self.panel(panel);
+        let mut lines = simd::Lines::<_, PANEL>::new(panel, self.b.row_stride, self.depth);
         while let (Some(rows), Some(lines)) = (rows.take::<4>(), lines.take::<4>()) {
             out.prefetch.advance();
             for (i, line) in lines.into_iter().enumerate() {

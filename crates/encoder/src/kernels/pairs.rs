@@ -7,9 +7,8 @@
 //! the way. As *bf16*, values are rounded to eight bits of precision and sums are f32.
 
 use super::lanes::{abs_max_and_sum, round_i16};
-use super::walk::{self, Results, TileResults, Tiles, by_rows};
+use super::walk::{self, Part, Results, TileResults, Tiles};
 use super::{Lines, PANEL};
-use std::ops::Range;
 use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{
@@ -154,15 +153,42 @@ impl PairRows {
 }
 
 /// `c = start + a * b` for some rows and panels.
-pub(crate) fn multiply(
-    level: Level,
-    a: &PairRows,
-    b: &Packed,
-    part: (Range<usize>, Range<usize>),
-    results: Results,
-) {
+pub(crate) fn multiply(level: Level, a: &PairRows, b: &Packed, part: Part, results: Results) {
     assert_eq!(a.width, b.pairs * 2, "rows as wide as the matrix is deep");
-    walk::multiply(level, &Operands { a, b }, part, b.columns, results);
+    let product = Product { level, operands: Operands { a, b }, part, results };
+    match b.kind {
+        Kind::Integers => level.run_sixteen(product),
+        Kind::Bf16 => level.run_bf16(product),
+    }
+}
+
+struct Product<'a> {
+    level: Level,
+    operands: Operands<'a>,
+    part: Part,
+    results: Results<'a>,
+}
+
+impl SixteenKernel for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self, token: V::Token) {
+        let Product { level, operands, part, results } = self;
+        let columns = operands.b.columns;
+        walk::multiply::<V>((level, token), &Integers(operands), part, columns, results);
+    }
+}
+
+impl Bf16Kernel for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Bf16Products>(self, token: V::Token) {
+        let Product { level, operands, part, results } = self;
+        let columns = operands.b.columns;
+        walk::multiply::<V>((level, token), &Bf16(operands), part, columns, results);
+    }
 }
 
 struct Operands<'a> {
@@ -170,24 +196,21 @@ struct Operands<'a> {
     b: &'a Packed,
 }
 
-impl Tiles for Operands<'_> {
+impl Operands<'_> {
+    #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
         Prefetcher::new(self.b.panel(panel))
     }
 
-    fn tile(&self, level: Level, rows: Range<usize>, panel: usize, out: TileResults) {
-        let (a, b) = (self.a, self.b);
-        let n = rows.len();
-        let tile = Tile {
-            a: a.values[rows.start * a.width..][..n * a.width].as_chunks().0,
-            row_scales: &a.scales[rows],
+    #[inline(always)]
+    fn tile<'t>(&'t self, row: usize, rows: usize, panel: usize, out: TileResults<'t>) -> Tile<'t> {
+        let Operands { a, b } = self;
+        Tile {
+            a: a.values[row * a.width..][..rows * a.width].as_chunks().0,
+            row_scales: &a.scales[row..][..rows],
             lines: b.panel(panel),
             column_scales: b.scales[panel * PANEL..].first_chunk().expect("whole panels"),
             out,
-        };
-        match b.kind {
-            Kind::Integers => by_rows!(n, N => level.run_sixteen(Integers::<N>(tile))),
-            Kind::Bf16 => by_rows!(n, N => level.run_bf16(Bf16::<N>(tile))),
         }
     }
 }
@@ -240,14 +263,17 @@ impl Tile<'_> {
     }
 }
 
-struct Integers<'a, const N: usize>(Tile<'a>);
+struct Integers<'a>(Operands<'a>);
 
-impl<const N: usize> SixteenKernel for Integers<'_, N> {
-    type Output = ();
+impl<V: Vector> Tiles<V> for Integers<'_> {
+    #[inline(always)]
+    fn memory(&self, panel: usize) -> Prefetcher<'_> {
+        self.0.memory(panel)
+    }
 
     #[inline(always)]
-    fn run<V: Vector>(self, token: V::Token) {
-        let Integers(mut tile) = self;
+    fn tile<const N: usize>(&self, token: V::Token, row: usize, panel: usize, out: TileResults) {
+        let mut tile = self.0.tile(row, N, panel, out);
         let add = |sums, pair, line: &Pairs| V::add_pairs(sums, pair, line);
         // With more than two steps a turn compilers mix them, and run out of registers if a line
         // takes several.
@@ -261,14 +287,17 @@ impl<const N: usize> SixteenKernel for Integers<'_, N> {
     }
 }
 
-struct Bf16<'a, const N: usize>(Tile<'a>);
+struct Bf16<'a>(Operands<'a>);
 
-impl<const N: usize> Bf16Kernel for Bf16<'_, N> {
-    type Output = ();
+impl<V: Bf16Products> Tiles<V> for Bf16<'_> {
+    #[inline(always)]
+    fn memory(&self, panel: usize) -> Prefetcher<'_> {
+        self.0.memory(panel)
+    }
 
     #[inline(always)]
-    fn run<V: Bf16Products>(self, token: V::Token) {
-        let Bf16(mut tile) = self;
+    fn tile<const N: usize>(&self, token: V::Token, row: usize, panel: usize, out: TileResults) {
+        let mut tile = self.0.tile(row, N, panel, out);
         let add = |sums: V, pair: [i16; 2], line: &Pairs| sums.add_bf16_pairs(pair, line);
         for (row, sums) in tile.sums::<_, N, 4>(V::splat(token, 0.0), add).into_iter().enumerate() {
             tile.finish(token, row, sums);

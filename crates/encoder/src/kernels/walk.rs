@@ -10,23 +10,9 @@ use weighbridge_codec::simd::{Level, Prefetcher, Vector, prefetch_line};
 pub(crate) const MAX_TILE_ROWS: usize = 12;
 
 /// Rows of a tile: six with two registers of columns fill those of AVX2, or with four those of NEON.
-fn tile_rows(level: Level) -> usize {
-    if level.has_sixteen_lanes() { MAX_TILE_ROWS } else { 6 }
+const fn tile_rows<V: Vector>() -> usize {
+    if V::REGISTERS == 1 { MAX_TILE_ROWS } else { MAX_TILE_ROWS / 2 }
 }
-
-/// Makes a call with the number of rows as a constant.
-macro_rules! by_rows {
-    ($rows:expr, $n:ident => $call:expr) => {
-        by_rows!(@ $rows, $n => $call; 1 2 3 4 5 6 7 8 9 10 11 12)
-    };
-    (@ $rows:expr, $n:ident => $call:expr; $($count:literal)*) => {
-        match $rows {
-            $($count => { const $n: usize = $count; $call })*
-            _ => unreachable!("a tile has at most 12 rows"),
-        }
-    };
-}
-pub(super) use by_rows;
 
 /// What the products are added to.
 #[derive(Clone, Copy, Debug)]
@@ -91,12 +77,12 @@ pub(crate) struct Results<'a> {
     pub stride: usize,
 }
 
-/// Rows and a packed matrix whose products are computed tile by tile.
-pub(super) trait Tiles {
+/// Rows and a packed matrix whose products are computed tile by tile, with vectors of some kind.
+pub(super) trait Tiles<V: Vector> {
     /// The memory of a panel, to be prefetched before it is used.
     fn memory(&self, panel: usize) -> Prefetcher<'_>;
-    /// Computes the products of `rows`, at least one and at most [`MAX_TILE_ROWS`], with a panel.
-    fn tile(&self, level: Level, rows: Range<usize>, panel: usize, out: TileResults);
+    /// Computes the products of `N` rows from one on with a panel.
+    fn tile<const N: usize>(&self, token: V::Token, row: usize, panel: usize, out: TileResults);
 }
 
 /// Where the results of a tile go, what they are added to, and what is prefetched meanwhile.
@@ -126,15 +112,21 @@ impl TileResults<'_> {
     }
 }
 
-/// `c = start + a * b` for some rows and panels of a matrix of so many columns.
-pub(super) fn multiply(
-    level: Level,
-    tiles: &impl Tiles,
-    (rows, panels): (Range<usize>, Range<usize>),
+/// The part of a product that is computed: some rows and panels.
+pub(super) type Part = (Range<usize>, Range<usize>);
+
+/// `c = start + a * b` for some rows and panels of a matrix of so many columns. It is part of a
+/// kernel, so that what lies between two tiles costs little.
+#[inline(always)]
+pub(super) fn multiply<V: Vector>(
+    (level, token): (Level, V::Token),
+    tiles: &impl Tiles<V>,
+    (rows, panels): Part,
     columns: usize,
     Results { start, activation, c, stride }: Results,
 ) {
-    let tile_rows = tile_rows(level);
+    // Rows are shared out evenly: a last tile of one or two would take as long as one of four.
+    let tile_count = rows.len().div_ceil(tile_rows::<V>());
     let mut buffer = [0.0; MAX_TILE_ROWS * PANEL];
     for panel in panels.clone() {
         let place = (panel - panels.start) * PANEL;
@@ -145,20 +137,19 @@ pub(super) fn multiply(
             true => tiles.memory(panel + 1),
             false => Prefetcher::new::<u8>(&[]),
         };
-        let share = next.bytes().div_ceil(rows.len().div_ceil(tile_rows).max(1));
-        let share = share.next_multiple_of(128);
-        let mut row = rows.start;
-        while row < rows.end {
-            let tile = row..rows.end.min(row + tile_rows);
-            let n = tile.len();
-            let c = &mut c[(row - rows.start) * stride + place..];
+        let share = next.bytes().div_ceil(tile_count.max(1)).next_multiple_of(128);
+        let mut first = 0;
+        for tile in 1..=tile_count {
+            let end = rows.len() * tile / tile_count;
+            let (row, n) = (rows.start + first, end - first);
+            let c = &mut c[first * stride + place..];
             let prefetch = next.take(share);
             for r in 0..n {
                 prefetch_line(c, r * stride);
             }
             if width == PANEL && activation == Activation::None {
                 let out = TileResults { bias, accumulate, c, stride, prefetch };
-                tiles.tile(level, tile, panel, out);
+                tile_of(n, token, tiles, row, panel, out);
             } else {
                 // Results that end within the panel, or that an activation follows: in a buffer,
                 // which is in the L1 cache, where rows that were just written need not be.
@@ -167,13 +158,34 @@ pub(super) fn multiply(
                     buffer[r * PANEL..][..width].copy_from_slice(&c[r * stride..][..width]);
                 }
                 let out = TileResults { bias, accumulate, c: buffer, stride: PANEL, prefetch };
-                tiles.tile(level, tile, panel, out);
+                tile_of(n, token, tiles, row, panel, out);
                 activation.apply(level, buffer);
                 for r in 0..n {
                     c[r * stride..][..width].copy_from_slice(&buffer[r * PANEL..][..width]);
                 }
             }
-            row += n;
+            first = end;
         }
     }
+}
+
+/// Computes a tile with the number of its rows as a constant.
+#[inline(always)]
+fn tile_of<V: Vector>(
+    rows: usize,
+    token: V::Token,
+    tiles: &impl Tiles<V>,
+    row: usize,
+    panel: usize,
+    out: TileResults,
+) {
+    macro_rules! by_rows {
+        ($($n:literal)*) => {
+            match rows {
+                $($n if $n <= tile_rows::<V>() => tiles.tile::<$n>(token, row, panel, out),)*
+                _ => unreachable!("a tile has at most 12 rows"),
+            }
+        };
+    }
+    by_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
 }

@@ -28,6 +28,8 @@ impl Heads {
 struct HeadScratch {
     /// The keys, packed into panels.
     keys: Vec<f32>,
+    /// The values, packed into panels: where they are, each line would be in another page of memory.
+    values: Vec<f32>,
     scores: Vec<f32>,
 }
 
@@ -42,6 +44,9 @@ const QUERY_ROWS: usize = 8 * MAX_TILE_ROWS;
 /// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
 /// value (and a panel's width behind the last row); `out` has a row for each token.
 fn attend_text(all: Heads, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
+    if tokens == 0 {
+        return;
+    }
     let level = Level::best();
     let (hidden, head) = (all.hidden(), all.width);
     let width = tokens.next_multiple_of(PANEL);
@@ -49,23 +54,26 @@ fn attend_text(all: Heads, qkv: &[f32], tokens: usize, heads: Range<usize>, out:
     let scale = 1.0 / (head as f32).sqrt();
     HEAD_SCRATCH.with_borrow_mut(|scratch| {
         scratch.keys.resize(width * head, 0.0);
+        scratch.values.resize(tokens * head.next_multiple_of(PANEL), 0.0);
         scratch.scores.resize(QUERY_ROWS * width, 0.0);
         for h in heads {
             let column = h * head;
             pack_keys(&qkv[hidden + column..], 3 * hidden, head, tokens, &mut scratch.keys);
+            pack_values(&qkv[2 * hidden + column..], 3 * hidden, tokens, &mut scratch.values);
             let keys = Panels {
                 data: &scratch.keys,
                 depth: head,
-                columns: tokens,
+                // Those of no token too, so that whole panels are written.
+                columns: width,
                 row_stride: PANEL,
                 panel_stride: PANEL * head,
             };
             let values = Panels {
-                data: &qkv[2 * hidden + column..],
+                data: &scratch.values,
                 depth: tokens,
                 columns: head,
-                row_stride: 3 * hidden,
-                panel_stride: PANEL,
+                row_stride: PANEL,
+                panel_stride: PANEL * tokens,
             };
             let mut first = 0;
             while first < tokens {
@@ -105,6 +113,16 @@ fn pack_keys(keys: &[f32], key_stride: usize, head: usize, tokens: usize, panels
             } else {
                 panel[t..].iter_mut().step_by(PANEL).for_each(|to| *to = 0.0);
             }
+        }
+    }
+}
+
+/// Values of a head as panels: sixteen of each token.
+fn pack_values(values: &[f32], stride: usize, tokens: usize, panels: &mut [f32]) {
+    for (p, panel) in panels.chunks_exact_mut(PANEL * tokens).enumerate() {
+        for (line, value) in panel.as_chunks_mut::<PANEL>().0.iter_mut().zip(values.chunks(stride))
+        {
+            line.copy_from_slice(&value[p * PANEL..][..PANEL]);
         }
     }
 }
