@@ -1,11 +1,11 @@
 """The peers of the section encode that are Python packages, one of them in a process:
 
-    encode_peers.py prepare MODEL_FOLDER TO     makes the ONNX files of all variants
-    encode_peers.py WHO MODEL THREADS           answers requests from standard input
-    encode_peers.py WHO MODEL THREADS TEXT      embeds that text and ends
+    encode_peers.py prepare MODEL_FOLDER TO TEXTS   makes the files of all variants
+    encode_peers.py WHO MODEL THREADS               answers requests from standard input
+    encode_peers.py WHO MODEL THREADS TEXT          embeds that text and ends
 
-WHO is `onnxruntime`, whose model is an ONNX file beside a tokenizer, or `sentence-transformers`, whose model is
-a folder. A request is a line, its answer a line of JSON. Times are taken here, so that starting Python and
+WHO is `onnxruntime` or `openvino`, whose models are files beside a tokenizer, or `sentence-transformers`, whose
+model is a folder. A request is a line, its answer a line of JSON. Times are taken here, so that starting Python and
 passing text do not count. Only what a peer needs itself is imported: the rest would count as its memory."""
 
 import json
@@ -18,32 +18,20 @@ BATCH = 32
 TOKENS = 256
 
 
-class OnnxRuntime:
-    """What sentence-transformers does, with less around it: the tokenizer, the session and pooling in NumPy."""
+class Graph:
+    """What sentence-transformers does, with less around it: the tokenizer, the graph and pooling in NumPy."""
 
-    def __init__(self, path, threads):
+    def __init__(self, path):
         import numpy
-        import onnxruntime
-        from tokenizers import Tokenizer
 
         self.numpy = numpy
-        self.tokenizer = Tokenizer.from_file(os.path.join(os.path.dirname(path), "tokenizer.json"))
-        self.tokenizer.enable_truncation(TOKENS)
-        self.tokenizer.enable_padding()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.tokenizer = tokenizer(os.path.dirname(path))
 
     def batch(self, texts):
         numpy = self.numpy
-        encodings = self.tokenizer.encode_batch(texts)
-        ids = numpy.array([e.ids for e in encodings], numpy.int64)
-        mask = numpy.array([e.attention_mask for e in encodings], numpy.int64)
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": numpy.zeros_like(ids)}
-        (hidden,) = self.session.run(None, inputs)
-        weights = mask.astype(numpy.float32)[:, None, :]
+        inputs = tokens(numpy, self.tokenizer, texts)
+        hidden = self.run(inputs)
+        weights = inputs["attention_mask"].astype(numpy.float32)[:, None, :]
         vectors = (weights @ hidden)[:, 0] / weights.sum(2)
         return vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
 
@@ -56,6 +44,55 @@ class OnnxRuntime:
             for i, vector in zip(part, self.batch([texts[i] for i in part])):
                 made[i] = vector
         return self.numpy.stack(made)
+
+
+def tokenizer(folder):
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    made.enable_truncation(TOKENS)
+    made.enable_padding()
+    return made
+
+
+def tokens(numpy, tokenizer, texts):
+    """The inputs of the graph."""
+    encodings = tokenizer.encode_batch(texts)
+    ids = numpy.array([e.ids for e in encodings], numpy.int64)
+    mask = numpy.array([e.attention_mask for e in encodings], numpy.int64)
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": numpy.zeros_like(ids)}
+
+
+class OnnxRuntime(Graph):
+    def __init__(self, path, threads):
+        super().__init__(path)
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def run(self, inputs):
+        return self.session.run(None, inputs)[0]
+
+
+class OpenVino(Graph):
+    def __init__(self, path, threads):
+        super().__init__(path)
+        import openvino
+
+        # In f32 it is to compute in f32, also where the processor has bf16.
+        settings = {
+            "INFERENCE_NUM_THREADS": threads,
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        self.model = openvino.Core().compile_model(path, "CPU", settings)
+
+    def run(self, inputs):
+        return self.model(inputs)[0]
 
 
 class SentenceTransformers:
@@ -73,7 +110,7 @@ class SentenceTransformers:
         return self.model.encode(texts, batch_size=BATCH, show_progress_bar=False)
 
 
-WHO = {"onnxruntime": OnnxRuntime, "sentence-transformers": SentenceTransformers}
+WHO = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "sentence-transformers": SentenceTransformers}
 
 
 def export(folder, to):
@@ -108,7 +145,23 @@ def export(folder, to):
         )
 
 
-def prepare(folder, to):
+def to_openvino(to, onnx_file, texts):
+    """OpenVINO's own files: in f32, and in 8 bits with ranges found on some texts, as its documentation has it."""
+    import nncf
+    import numpy
+    import openvino
+
+    model = openvino.convert_model(onnx_file)
+    openvino.save_model(model, os.path.join(to, "f32.xml"), compress_to_fp16=False)
+    made = tokenizer(to)
+    dataset = nncf.Dataset(texts, lambda text: tokens(numpy, made, [text]))
+    rounded = nncf.quantize(
+        model, dataset, model_type=nncf.ModelType.TRANSFORMER, subset_size=min(300, len(texts))
+    )
+    openvino.save_model(rounded, os.path.join(to, "int8.xml"))
+
+
+def prepare(folder, to, texts):
     """Which variant is the fastest depends on the machine, so the usual ones are made and all are tried: the
     graph as exported (the session optimizes it when it opens it) and with the operators for transformers; in
     8 bits a scale for each matrix and for each of its columns."""
@@ -137,6 +190,7 @@ def prepare(folder, to):
                 # The types of the operators for transformers are not inferred.
                 extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
             )
+    to_openvino(to, path("f32-plain"), json.load(open(texts, encoding="utf-8")))
     # The stamp is written last.
     open(os.path.join(to, "made"), "w").close()
 

@@ -14,8 +14,8 @@ pub struct Files {
     pub python: PathBuf,
     /// Python with the peers of the section encode.
     pub encode_python: PathBuf,
-    /// The program that is candle.
-    pub candle: PathBuf,
+    /// The program of the peers in Rust, candle and rten.
+    pub encoders: PathBuf,
     /// Python with the peers of the section search.
     pub search_python: PathBuf,
     pub work: PathBuf,
@@ -35,14 +35,14 @@ pub struct Files {
 
 impl Files {
     pub fn prepare(paths: [&Path; 8]) -> Outcome<Files> {
-        let [program, model, work, ggml, python, encode_python, candle, search_python] = paths;
+        let [program, model, work, ggml, python, encode_python, encoders, search_python] = paths;
         std::fs::create_dir_all(work)?;
         let files = Files {
             program: program.to_owned(),
             ggml: ggml.to_owned(),
             python: python.to_owned(),
             encode_python: encode_python.to_owned(),
-            candle: candle.to_owned(),
+            encoders: encoders.to_owned(),
             search_python: search_python.to_owned(),
             work: work.to_owned(),
             model_folder: model.to_owned(),

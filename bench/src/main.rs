@@ -1,6 +1,6 @@
 //! Measures weighbridge beside its peers, in the same run and on the same files.
 //!
-//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON ENCODE_PYTHON CANDLE
+//! `weighbridge-bench PROGRAM MODEL_FOLDER WORK_FOLDER GGML PYTHON ENCODE_PYTHON ENCODERS
 //! SEARCH_PYTHON [SECTION...]`
 
 mod callers;
@@ -15,6 +15,7 @@ mod product;
 mod python;
 mod quantize;
 mod search;
+mod share;
 mod table;
 mod texts;
 mod timing;
@@ -38,6 +39,9 @@ fn main() -> Outcome<()> {
         [verb, python, file, gensim] if verb == words::SIMILAR => {
             words::similar(Path::new(python), Path::new(file), Path::new(gensim))
         }
+        [verb, folder, texts] if verb == share::CHILD => {
+            share::child(Path::new(folder), Path::new(texts))
+        }
         [verb, paths @ .., cores] if verb == encode::CHILD => {
             let paths: Vec<_> = paths.iter().map(Path::new).collect();
             encode::child(&paths, cores.parse()?)
@@ -55,11 +59,12 @@ fn main() -> Outcome<()> {
             ggml,
             python,
             encode_python,
-            candle,
+            encoders,
             search_python,
             sections @ ..,
         ] => {
-            let paths = [program, model, work, ggml, python, encode_python, candle, search_python];
+            let paths =
+                [program, model, work, ggml, python, encode_python, encoders, search_python];
             run(&Files::prepare(paths.map(Path::new))?, sections)
         }
         _ => Err("see bench/run for the arguments".into()),
@@ -83,6 +88,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("product", product::measure),
         ("opq", product::measure_rotated),
         ("callers", callers::measure),
+        ("share", share::measure),
         ("encode", encode::measure),
         ("search", search::measure),
     ] {

@@ -40,6 +40,29 @@ pub fn throughput_ratio(what: &str, ours: &Samples, peer: &Samples, bytes: u64, 
     )
 }
 
+/// Operations a second, divided by the peer's, who does another number of them in its time.
+pub fn operations_ratio(
+    what: &str,
+    (ours, our_operations): (&Samples, f64),
+    (peer, peer_operations): (&Samples, f64),
+    limit: Option<f64>,
+) -> Row {
+    let rates = |samples: &Samples, operations: f64| {
+        [samples.best(), samples.median()].map(|seconds| operations / seconds / 1e9)
+    };
+    let (ours, peer) = (rates(ours, our_operations), rates(peer, peer_operations));
+    let text = |[best, median]: [f64; 2]| format!("{best:.1} / {median:.1} Gop/s");
+    let [best, median] = [ours[0] / peer[0], ours[1] / peer[1]];
+    row(
+        what,
+        text(ours),
+        text(peer),
+        format!("{best:.2} / {median:.2}"),
+        limit.map(|limit| format!(">= {limit} of its speed")).unwrap_or_default(),
+        limit.map_or("", |limit| verdict(best >= limit, median >= limit)),
+    )
+}
+
 /// The same where nothing is asked for.
 pub fn throughput_beside(what: &str, ours: &Samples, peer: &Samples, bytes: u64) -> Row {
     let Row([what, ours, peer, ratio, ..]) = throughput_ratio(what, ours, peer, bytes, 0.0);

@@ -1,16 +1,17 @@
-//! candle as a peer: a process that answers requests as `encode_peers.py` does.
+//! candle and rten as peers: a process that answers requests as `encode_peers.py` does.
 //!
-//! `weighbridge-bench-candle MODEL_FOLDER` answers requests from standard input; with a text behind
-//! it, it embeds that one and ends. Threads are those of `RAYON_NUM_THREADS`, which candle reads.
+//! `weighbridge-bench-encoders candle MODEL_FOLDER` or `rten ONNX_FILE` answers requests from standard
+//! input; with a text behind it, it embeds that one and ends. Threads are those that
+//! `RAYON_NUM_THREADS` and `RTEN_NUM_THREADS` say.
 
-use candle_core::{DType, Device, Tensor};
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{BertModel, Config};
+mod candle;
+mod onnx;
+
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Instant;
-use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
+use tokenizers::{Encoding, PaddingParams, Tokenizer, TruncationParams};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -18,19 +19,23 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const BATCH: usize = 32;
 const TOKENS: usize = 256;
 
+/// A model that makes unit vectors of a batch of texts.
+trait Model {
+    fn vectors(&self, batch: &[Encoding]) -> Outcome<Vec<Vec<f32>>>;
+}
+
 struct Encoder {
-    model: BertModel,
+    model: Box<dyn Model>,
     tokenizer: Tokenizer,
 }
 
 impl Encoder {
-    fn open(folder: &Path) -> Outcome<Encoder> {
-        let config: Config = serde_json::from_slice(&std::fs::read(folder.join("config.json"))?)?;
-        let weights = folder.join("model.safetensors");
-        // Mapping is what candle's own example does; nobody writes to the file meanwhile.
-        let weights =
-            unsafe { VarBuilder::from_mmaped_safetensors(&[weights], DType::F32, &Device::Cpu)? };
-        let model = BertModel::load(weights, &config)?;
+    fn open(who: &str, path: &Path) -> Outcome<Encoder> {
+        let (model, folder): (Box<dyn Model>, _) = match who {
+            "candle" => (Box::new(candle::Bert::open(path)?), path),
+            "rten" => (Box::new(onnx::Rten::open(path)?), path.parent().ok_or("a file")?),
+            _ => return Err(format!("unknown: {who}").into()),
+        };
         let mut tokenizer = Tokenizer::from_file(folder.join("tokenizer.json"))?;
         tokenizer.with_padding(Some(PaddingParams::default()));
         let truncation = TruncationParams { max_length: TOKENS, ..Default::default() };
@@ -45,21 +50,7 @@ impl Encoder {
         let mut made = vec![Vec::new(); texts.len()];
         for part in order.chunks(BATCH) {
             let batch: Vec<&str> = part.iter().map(|&i| texts[i].as_str()).collect();
-            let encodings = self.tokenizer.encode_batch(batch, true)?;
-            let tensor = |of: fn(&tokenizers::Encoding) -> &[u32]| {
-                let rows: Vec<_> = encodings
-                    .iter()
-                    .map(|e| Tensor::new(of(e), &Device::Cpu))
-                    .collect::<Result<_, _>>()?;
-                Tensor::stack(&rows, 0)
-            };
-            let ids = tensor(|e| e.get_ids())?;
-            let mask = tensor(|e| e.get_attention_mask())?;
-            let hidden = self.model.forward(&ids, &ids.zeros_like()?, Some(&mask))?;
-            let mask = mask.to_dtype(DType::F32)?.unsqueeze(2)?;
-            let mean = hidden.broadcast_mul(&mask)?.sum(1)?.broadcast_div(&mask.sum(1)?)?;
-            let length = mean.sqr()?.sum_keepdim(1)?.sqrt()?;
-            let vectors = mean.broadcast_div(&length)?.to_vec2::<f32>()?;
+            let vectors = self.model.vectors(&self.tokenizer.encode_batch(batch, true)?)?;
             for (&i, vector) in part.iter().zip(vectors) {
                 made[i] = vector;
             }
@@ -70,10 +61,10 @@ impl Encoder {
 
 fn main() -> Outcome<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, rest @ ..] = args.as_slice() else {
-        return Err("a model folder is needed".into());
+    let [who, path, rest @ ..] = args.as_slice() else {
+        return Err("a peer and its model are needed".into());
     };
-    let encoder = Encoder::open(Path::new(folder))?;
+    let encoder = Encoder::open(who, Path::new(path))?;
     if let [text] = rest {
         println!("{:?}", encoder.embed(std::slice::from_ref(text))?);
         return Ok(());
