@@ -41,7 +41,14 @@ pub fn first_non_finite(dtype: DType, bytes: &[u8], count: usize) -> Option<usiz
     None
 }
 
+/// Whether none of some values is NaN or infinite.
+pub fn all_finite(values: &[f32]) -> bool {
+    !any_special_value(Level::best(), values)
+}
+
 dispatch! {
+    /// Whether one of some values is NaN or infinite.
+    fn any_special_value(values: &[f32]) -> bool = eight any_special_value_with;
     /// Whether one of some f32 is NaN or infinite.
     fn any_f32_special(raw: &[u8]) -> bool = eight any_f32_special_with;
 }
@@ -50,16 +57,22 @@ dispatch! {
 /// no other value: the sums of a block are or-ed together and tested once. Compilers make vectors of
 /// this themselves, once they may use the processor's instructions.
 #[inline(always)]
+fn any_special(bits: impl Iterator<Item = u32>) -> bool {
+    bits.fold(0, |all, bits| all | ((bits & 0x7F80_0000) + 0x0080_0000)) >> 31 != 0
+}
+
+#[inline(always)]
+fn any_special_value_with<V: Eight>(_: V::Token, values: &[f32]) -> bool {
+    any_special(values.iter().map(|value| value.to_bits()))
+}
+
+#[inline(always)]
 fn any_f32_special_with<V: Eight>(_: V::Token, raw: &[u8]) -> bool {
-    let incremented_exponent = |b: &[u8]| {
-        let bits = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-        (bits & 0x7F80_0000) + 0x0080_0000
-    };
-    raw.chunks_exact(4).fold(0, |all, b| all | incremented_exponent(b)) >> 31 != 0
+    any_special(raw.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])))
 }
 
 /// The same for floats of 16 bits with this mask of the exponent.
-fn any_u16_special(raw: &[u8], exponent_mask: u16) -> bool {
+pub(crate) fn any_u16_special(raw: &[u8], exponent_mask: u16) -> bool {
     let one = exponent_mask & exponent_mask.wrapping_neg();
     let incremented_exponent = |b: &[u8]| (u16::from_le_bytes([b[0], b[1]]) & exponent_mask) + one;
     raw.chunks_exact(2).fold(0, |all, b| all | incremented_exponent(b)) >> 15 != 0
@@ -121,8 +134,11 @@ mod tests {
                         bytes[shift + 4 * place..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
                     }
                     let raw = &bytes[shift..];
+                    let values: Vec<f32> =
+                        raw.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
                     for level in Level::available() {
                         assert_eq!(any_f32_special(level, raw), place < length, "{level}");
+                        assert_eq!(any_special_value(level, &values), place < length, "{level}");
                     }
                 }
             }

@@ -1,5 +1,6 @@
 //! The tensors of a model, found by name and held against the shapes that are expected.
 
+use weighbridge_codec::scan::all_finite;
 use weighbridge_format::spec::{Architecture, ModelTensors};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
@@ -74,7 +75,7 @@ impl<'a> Tensors<'a> {
 
     pub(crate) fn vector(&self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
         let values = self.shaped(name, &[len])?.values_f32(0, len)?;
-        match values.iter().all(|v| v.is_finite()) {
+        match all_finite(&values) {
             true => Ok(values),
             false => Err(not_finite(name)),
         }

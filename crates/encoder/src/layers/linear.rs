@@ -9,6 +9,7 @@ use crate::tensors::not_finite;
 use std::ops::Range;
 use std::sync::Mutex;
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::scan::all_finite;
 use weighbridge_codec::simd::Level;
 use weighbridge_format::{Error, Tensor};
 
@@ -69,7 +70,7 @@ impl Linear {
                 if from < end {
                     let place = &mut values[(from - first) * depth..(end - first) * depth];
                     let read = tensor.rows_f32((from - start) as u64, place, raw);
-                    let read = read.and_then(|()| match place.iter().all(|v| v.is_finite()) {
+                    let read = read.and_then(|()| match all_finite(place) {
                         true => Ok(()),
                         false => Err(not_finite(&tensor.name)),
                     });
