@@ -16,6 +16,7 @@ mod python;
 mod quantize;
 mod search;
 mod table;
+mod text;
 mod texts;
 mod timing;
 mod verify;
@@ -69,7 +70,7 @@ fn main() -> Outcome<()> {
 fn run(files: &Files, sections: &[String]) -> Outcome<()> {
     // What takes very long, or gigabytes, must be asked for.
     let wanted = |name: &str| match sections {
-        [] => !["opq", "encode", "search"].contains(&name),
+        [] => !["text", "opq", "encode", "search"].contains(&name),
         sections => sections.iter().any(|s| s == name),
     };
     let mut rows = Vec::new();
@@ -80,6 +81,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("convert", convert::measure),
         ("quantize", quantize::measure),
         ("words", words::measure),
+        ("text", text::measure),
         ("product", product::measure),
         ("opq", product::measure_rotated),
         ("callers", callers::measure),

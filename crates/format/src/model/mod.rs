@@ -28,6 +28,7 @@ pub use encoding::{Encoding, Scaled, Scaling};
 pub use note::{Note, NoteKind, Subject};
 pub use once::Once;
 pub use produce::Produce;
+pub(crate) use produce::blocks_in_order;
 pub use product::Product;
 pub(crate) use records::scan;
 pub use records::{BadRecords, Records, member};

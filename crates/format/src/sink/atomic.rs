@@ -7,7 +7,7 @@
 
 use super::beside::{Turn, create_like, folder_of, temporary_beside};
 use super::blocks::WholeBlocks;
-use super::execute::{Checksums, execute};
+use super::execute::{Run, execute};
 use super::folder::write_folder;
 use super::place::Chosen;
 use crate::plan::{FilePlan, Piece, Plan};
@@ -130,7 +130,7 @@ pub fn write(
     files: &dyn FileSystem,
     progress: &mut Progress,
 ) -> Result<(), Error> {
-    progress.begin(Stage::Writing, plan.size())?;
+    progress.begin(Stage::Writing, plan.known_size())?;
     plan.start_damage_check();
     let folder = folder_of(target);
     if plan.is_folder {
@@ -139,11 +139,11 @@ pub fn write(
     let mut staged = Staged { files, target, list: Vec::new() };
     let places = plan.files.iter().map(|file| Chosen::place(file, target, folder));
     staged.create(plan.files.iter().zip(places).collect())?;
-    let mut checksums = Checksums::of(plan);
+    let mut run = Run::of(plan);
     for (file, stage) in plan.files.iter().zip(&mut staged.list) {
         match &mut stage.out {
-            Some(out) => fill(&mut **out, file, &stage.path, &mut checksums, progress)?,
-            None => complete(files, file, stage, &mut checksums, progress)?,
+            Some(out) => fill(&mut **out, file, &stage.path, &mut run, progress)?,
+            None => complete(files, file, stage, &mut run, progress)?,
         }
     }
     plan.check_damage()?;
@@ -155,11 +155,11 @@ pub(super) fn fill(
     out: &mut dyn OutFile,
     file: &FilePlan,
     path: &Path,
-    checksums: &mut Checksums,
+    run: &mut Run,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     let mut blocks = WholeBlocks::new(&mut *out);
-    execute(file, path, &mut blocks, checksums, progress)?;
+    execute(file, path, &mut blocks, run, progress)?;
     blocks.flush().map_err(|e| Error::io(path, e))?;
     out.sync().map_err(|e| Error::io(path, e))
 }
@@ -169,7 +169,7 @@ fn complete(
     files: &dyn FileSystem,
     file: &FilePlan,
     stage: &StagedFile,
-    checksums: &mut Checksums,
+    run: &mut Run,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     let made = &*stage.temp;
@@ -184,7 +184,7 @@ fn complete(
         out.write_all(front).map_err(io)?;
     }
     out.sync().map_err(io)?;
-    checksums.add_file(made)?;
+    run.add_file(made)?;
     if let Ok(old) = std::fs::metadata(&stage.path) {
         // As readable as the old one was. Not worth failing for.
         let _ = std::fs::set_permissions(made, old.permissions());

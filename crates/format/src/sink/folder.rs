@@ -2,7 +2,7 @@
 
 use super::atomic::{FileSystem, fill};
 use super::beside::{Turn, temporary_beside};
-use super::execute::Checksums;
+use super::execute::Run;
 use crate::plan::Plan;
 use crate::source::{Deferred, Unfinished, clashing_names, is_plain_name};
 use crate::{Error, Progress};
@@ -33,7 +33,7 @@ pub(super) fn write_folder(
     let living = File::open(&root).ok();
     let _ = living.as_ref().map(File::try_lock);
     drop(turn);
-    let mut checksums = Checksums::of(plan);
+    let mut run = Run::of(plan);
     for file in &plan.files {
         let name = file.beside.as_deref().filter(|name| is_plain_name(name)).ok_or_else(|| {
             let why = "a file without a name that it may have in the folder";
@@ -46,7 +46,7 @@ pub(super) fn write_folder(
         let mut out = files.create(&path, &known).map_err(|e| Error::io(&known, e))?;
         staged.made.push((path.clone(), false, Unfinished::register(&path)));
         drop(signals);
-        fill(&mut *out, file, &known, &mut checksums, progress)?;
+        fill(&mut *out, file, &known, &mut run, progress)?;
     }
     for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
         files.sync_folder(path).map_err(|e| Error::io(target, e))?;

@@ -1,5 +1,7 @@
 //! Carrying out a plan: bytes to a writer, and files replaced atomically.
 
+#[cfg(feature = "threads")]
+mod ahead;
 #[cfg(feature = "fs")]
 mod atomic;
 #[cfg(feature = "fs")]
