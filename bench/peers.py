@@ -41,6 +41,17 @@ def save_gensim(binary, to):
     KeyedVectors.load_word2vec_format(binary, binary=True).save(to)
 
 
+def text_of_gensim(binary, text):
+    """Seconds for writing as text, and for reading that."""
+    from gensim.models import KeyedVectors
+
+    if binary not in loaded:
+        loaded[binary] = KeyedVectors.load_word2vec_format(binary, binary=True)
+    writing, _ = timed(lambda: loaded[binary].save_word2vec_format(text, binary=False))
+    reading, _ = timed(lambda: KeyedVectors.load_word2vec_format(text, binary=False))
+    return writing, reading
+
+
 def open_and_find(who, path, word):
     """Seconds for opening, and for opening and finding a word."""
     loaded.pop(who, None)
@@ -102,7 +113,7 @@ def quantize(path, dim, parts, seed, rotate):
     return training, encoding, float(((rows - again).astype("f8") ** 2).sum(1).mean())
 
 
-KNOWN = {f.__name__: f for f in [save_gensim, open_and_find, lookup, similar, quantize]}
+KNOWN = {f.__name__: f for f in [save_gensim, text_of_gensim, open_and_find, lookup, similar, quantize]}
 
 for line in sys.stdin:
     name, *arguments = line.rstrip("\n").split("\t")

@@ -63,7 +63,7 @@ fn convert(files: &Files, from: &Path, to: &Path) -> Outcome<()> {
     process::run(&files.program, &arguments(from, to))
 }
 
-fn copy_and_sync(from: &Path, to: &Path) -> Outcome<()> {
+pub fn copy_and_sync(from: &Path, to: &Path) -> Outcome<()> {
     process::run("cp", &[from.as_os_str(), to.as_os_str()])?;
     process::run("sync", &[to.as_os_str()])
 }

@@ -17,8 +17,10 @@ mod quantize;
 mod search;
 mod share;
 mod table;
+mod text;
 mod texts;
 mod timing;
+mod unpack;
 mod verify;
 mod wordfile;
 mod words;
@@ -74,7 +76,7 @@ fn main() -> Outcome<()> {
 fn run(files: &Files, sections: &[String]) -> Outcome<()> {
     // What takes very long, or gigabytes, must be asked for.
     let wanted = |name: &str| match sections {
-        [] => !["opq", "encode", "search"].contains(&name),
+        [] => !["text", "opq", "encode", "search"].contains(&name),
         sections => sections.iter().any(|s| s == name),
     };
     let mut rows = Vec::new();
@@ -83,8 +85,10 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("inspect", inspect::measure),
         ("verify", verify::measure),
         ("convert", convert::measure),
+        ("unpack", unpack::measure),
         ("quantize", quantize::measure),
         ("words", words::measure),
+        ("text", text::measure),
         ("product", product::measure),
         ("opq", product::measure_rotated),
         ("callers", callers::measure),

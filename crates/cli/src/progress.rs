@@ -36,9 +36,10 @@ pub(crate) fn with_bar<T>(label: &str, work: impl FnOnce(&mut Progress) -> T) ->
                 if let Some((_, old)) = bar.take() {
                     old.finish_and_clear();
                 }
-                let new =
-                    status.total.filter(|t| *t >= long(status.stage) || began.elapsed() > SOON);
-                bar = new.map(|total| (status.stage, new_bar(label, status, total)));
+                // How much there is may be unknown, and then it is what was done that tells.
+                let known = status.total.unwrap_or(status.done);
+                let shown = known >= long(status.stage) || began.elapsed() > SOON;
+                bar = shown.then(|| (status.stage, new_bar(label, status)));
             }
         }
         ControlFlow::Continue(())
@@ -61,7 +62,7 @@ fn long(stage: Stage) -> u64 {
 }
 
 /// A bar with what is done, the rate and the time that is left, in the units of the report.
-fn new_bar(label: &str, status: Status, total: u64) -> ProgressBar {
+fn new_bar(label: &str, status: Status) -> ProgressBar {
     let (doing, unit) = match status.stage {
         Stage::Writing => ("writing", ""),
         Stage::Fetching => ("fetching", ""),
@@ -77,8 +78,17 @@ fn new_bar(label: &str, status: Status, total: u64) -> ProgressBar {
         "" => "{decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}".to_owned(),
         unit => format!("{{human_pos}}/{{human_len}} {unit}, {{rate}}"),
     };
-    let template = format!("{{msg}} [{{wide_bar}}] {counted}{{left}}");
-    let bar = styled_bar(ProgressBar::new(total), &template);
+    let bar = match status.total {
+        Some(total) => {
+            let template = format!("{{msg}} [{{wide_bar}}] {counted}{{left}}");
+            styled_bar(ProgressBar::new(total), &template)
+        }
+        // Text is as long as it gets.
+        None => {
+            let template = "{spinner} {msg} {decimal_bytes}, {decimal_bytes_per_sec}";
+            styled_bar(ProgressBar::new_spinner(), template)
+        }
+    };
     bar.set_message(format!("{doing} {}", shortened(label, 24)));
     bar.set_position(status.done);
     bar.reset_eta();
@@ -167,10 +177,12 @@ pub(crate) fn last_words(text: &str) -> LastWords {
 /// Runs `work` on a file while something turns, for work that can't say how far it is.
 pub(crate) fn with_spinner<T>(file: &Path, work: impl FnOnce() -> T) -> T {
     let size = std::fs::metadata(file).map_or(0, |m| m.len());
-    if size < LONG {
-        return work();
-    }
-    while_turning(&safe(&file.display().to_string()), work)
+    with_spinner_for(size, &safe(&file.display().to_string()), work)
+}
+
+/// The same for work on so many bytes.
+pub(crate) fn with_spinner_for<T>(bytes: u64, label: &str, work: impl FnOnce() -> T) -> T {
+    if bytes < LONG { work() } else { while_turning(label, work) }
 }
 
 /// Something turns while `work` runs.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use std::path::PathBuf;
-use weighbridge_format::plan::Report;
-use weighbridge_format::{Output, Plan};
+use weighbridge_format::plan::{FilePlan, Report};
+use weighbridge_format::{Error, Output, Plan};
 
 /// What carrying out a plan did, or would do. Its JSON is described in docs/json.md.
 #[derive(Clone, Debug, Serialize)]
@@ -34,17 +34,23 @@ pub struct ConvertedFile {
 }
 
 impl Conversion {
-    /// What a plan does to an output; `written` tells whether it was carried out.
-    pub fn new(plan: &Plan, output: &Output, written: bool) -> Conversion {
-        let file = |(file, bytes)| ConvertedFile { file, bytes };
-        let sizes = plan.files.iter().map(|f| f.size);
-        Conversion {
+    /// What a plan does to an output; `written` tells whether it was carried out. Of text that was
+    /// not, the length is found by making it.
+    ///
+    /// # Errors
+    /// What keeps text from being made.
+    pub fn new(plan: &Plan, output: &Output, written: bool) -> Result<Conversion, Error> {
+        let sized =
+            |(file, plan): (PathBuf, &FilePlan)| Ok(ConvertedFile { file, bytes: plan.count()? });
+        let files = plan.paths(output).into_iter().zip(&plan.files).map(sized);
+        let files = files.collect::<Result<_, Error>>()?;
+        Ok(Conversion {
             from: plan.from,
             to: plan.to,
             written,
-            files: plan.paths(output).into_iter().zip(sizes).map(file).collect(),
+            files,
             needs: plan.obstacle(output).filter(|_| !written).map(|o| o.to_string()),
             report: plan.report.clone(),
-        }
+        })
     }
 }

@@ -9,8 +9,8 @@ use weighbridge::codec::DType;
 use weighbridge::model::{SubwordKind, Subwords};
 use weighbridge::words::{evaluate, parse_words, select, to_explicit};
 use weighbridge::{
-    Container, Edit, Embeddings, Encoding, Formats, Input, Options, Progress, Status, View, open,
-    samples,
+    Container, Conversion, Edit, Embeddings, Encoding, Formats, Input, Options, Output, Progress,
+    Status, View, open, samples,
 };
 use weighbridge_testkit::stored;
 
@@ -236,4 +236,21 @@ fn rows_get_words_from_a_list() {
     let few = Edit::new().words(["a", "b"]);
     let error = convert(&input, &output, None, &few).unwrap_err().to_string();
     assert!(error.contains("2 words") && error.contains("6 rows"), "{error}");
+}
+
+/// Text is as long as it gets; whoever asks before it is written is told the same.
+#[test]
+fn the_size_of_text_is_known_before_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (words, options) = (samples::single_words(), Options::default());
+    for format in ["text", "glove", "jsonl"] {
+        let to = Output::new(folder.path().join(format));
+        let planned = || format_of(format).plan(&words, &options).unwrap().accept_losses(true);
+        let before = Conversion::new(&planned(), &to, false).unwrap();
+        let plan = planned();
+        plan.write(to.clone(), &mut Progress::none()).unwrap();
+        let after = Conversion::new(&plan, &to, true).unwrap();
+        let size = std::fs::metadata(&to.path).unwrap().len();
+        assert_eq!((before.files[0].bytes, after.files[0].bytes), (size, size), "{format}");
+    }
 }

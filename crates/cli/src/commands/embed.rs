@@ -342,7 +342,7 @@ fn report(
     texts: &Texts,
     seconds: f64,
 ) -> Result<ExitCode, Error> {
-    let outcome = Outcome::new(&file.plan, &file.output, true);
+    let outcome = Outcome::new(&file.plan, &file.output, true)?;
     let (rows, dimensions, resumed) = (file.rows, file.dimensions, done.resumed);
     if args.json {
         let (conversion, skipped) = (&outcome.conversion, texts.skipped);

@@ -1,7 +1,7 @@
 //! What verbs that write a file have in common: the plan is written or not, and reported.
 
 use crate::hints;
-use crate::progress::{last_words, with_bar, with_spinner};
+use crate::progress::{last_words, with_bar, with_spinner, with_spinner_for};
 use crate::render::{self, BOLD, DIM, GREEN, SHOWN, YELLOW, safe, styled};
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,12 +23,15 @@ pub(super) fn carry_out(plan: &Plan, output: &Output, dry_run: bool) -> Result<O
         let advice = "name a file, and then read that; a file of this name is ./-";
         return Err(Error::refused("only `embed` writes to standard output", advice));
     }
-    if !dry_run {
-        let label = safe(&output.path.display().to_string());
-        let _words = last_words("nothing was written");
-        with_bar(&label, |progress| plan.write(output.clone(), progress))?;
+    let label = safe(&output.path.display().to_string());
+    let words = last_words("nothing was written");
+    if dry_run {
+        // Text is made to know how long it is.
+        return with_spinner_for(plan.size(), &label, || Outcome::new(plan, output, false));
     }
-    Ok(Outcome::new(plan, output, !dry_run))
+    with_bar(&label, |progress| plan.write(output.clone(), progress))?;
+    drop(words);
+    Outcome::new(plan, output, true)
 }
 
 /// What a plan did, or would do.
@@ -40,11 +43,12 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn new(plan: &Plan, output: &Output, written: bool) -> Outcome {
+    pub(super) fn new(plan: &Plan, output: &Output, written: bool) -> Result<Outcome, Error> {
+        let mut conversion = Conversion::new(plan, output, written)?;
+        // After it is known how much would be written.
         let obstacle = plan.obstacle(output).filter(|_| !written);
-        let mut conversion = Conversion::new(plan, output, written);
         hints::word_conversion(&mut conversion, obstacle.as_ref());
-        Outcome { conversion, obstacle, is_folder: plan.is_folder, output: output.clone() }
+        Ok(Outcome { conversion, obstacle, is_folder: plan.is_folder, output: output.clone() })
     }
 
     /// For people: with `more` below it; what was written is only said where that is wanted.

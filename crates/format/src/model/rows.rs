@@ -1,12 +1,12 @@
-//! Matrices made of others: some of the rows, rows of unit length, rows with their lengths.
+//! Matrices made of others: some of the rows, rows with other lengths.
 
+use super::unit::{divisor, unit};
 use super::{Arrangement, Data, Encoding, Product, RowSource, Scaling, Tensor};
 use crate::Error;
 use crate::source::View;
 use crate::wire::to_len;
 use std::sync::{Arc, Mutex, PoisonError};
 use weighbridge_codec::DType;
-use weighbridge_codec::parallel::*;
 
 impl Tensor {
     /// Rows `row..` of a matrix as f32, as many as `out` has room for. `raw` is for data that must
@@ -123,29 +123,7 @@ impl Tensor {
         Ok(self.computed(Computed { from: self.clone(), rule: Rule::Multiply(factors) }))
     }
 
-    /// The matrix with its first rows of unit length, and the lengths that they had. Zeros stay, and
-    /// so do rows whose length f32 can't hold, such as those with an infinity: they get length 1.
-    ///
-    /// # Errors
-    /// If the rows can't be read.
-    pub fn unit_rows(&self, n: u64) -> Result<(Tensor, Vec<f32>), Error> {
-        let dim = to_len(self.shape.last().copied().unwrap_or(0));
-        #[allow(clippy::cast_possible_truncation)]
-        let storable = |length: f64| length == 0.0 || (length as f32).is_normal();
-        let length = |buffers: &mut (Vec<f32>, Vec<u8>), row: u64| {
-            buffers.0.resize(dim, 0.0);
-            self.rows_f32(row, &mut buffers.0, &mut buffers.1)?;
-            let length = norm(&buffers.0);
-            Ok(if storable(length) { length } else { 1.0 })
-        };
-        let rows = (0..n).into_par_iter().map_init(Default::default, length);
-        let lengths = rows.collect::<Result<Vec<f64>, Error>>()?;
-        #[allow(clippy::cast_possible_truncation)]
-        let norms = lengths.iter().map(|l| *l as f32).collect();
-        Ok((self.computed(Computed { from: self.clone(), rule: Rule::Divide(lengths) }), norms))
-    }
-
-    fn computed(&self, rows: Computed) -> Tensor {
+    pub(super) fn computed(&self, rows: Computed) -> Tensor {
         let (encoding, shape) = (Encoding::Plain(DType::F32), self.shape.clone());
         Tensor::with_data(self.name.clone(), encoding, shape, Data::Rows(LastRow::of(rows)))
     }
@@ -224,20 +202,19 @@ impl RowSource for Picked {
 
 /// Rows of another matrix, changed in length.
 #[derive(Debug)]
-struct Computed {
-    from: Tensor,
-    rule: Rule,
+pub(super) struct Computed {
+    pub from: Tensor,
+    pub rule: Rule,
 }
 
 #[derive(Debug)]
-enum Rule {
+pub(super) enum Rule {
     Pick(Vec<u64>),
     Multiply(Vec<f32>),
     Divide(Vec<f64>),
 }
 
 impl RowSource for Computed {
-    #[allow(clippy::cast_possible_truncation)]
     fn read(&self, row: u64, out: &mut [u8]) -> Result<(), Error> {
         let (mut values, mut raw) = (vec![0.0; out.len() / 4], Vec::new());
         let at = to_len(row);
@@ -253,8 +230,8 @@ impl RowSource for Computed {
                 values.iter_mut().for_each(|v| *v *= factor);
             }
             Rule::Divide(lengths) => {
-                let length = lengths.get(at).copied().filter(|l| *l > 0.0).unwrap_or(1.0);
-                values.iter_mut().for_each(|v| *v = (f64::from(*v) / length) as f32);
+                let divisor = lengths.get(at).map_or(1.0, |length| divisor(*length));
+                values.iter_mut().for_each(|v| *v = unit(*v, divisor));
             }
         }
         out.chunks_exact_mut(4).zip(values).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));
@@ -332,36 +309,5 @@ mod tests {
             );
             assert!(all[24..].iter().any(|v| *v != 0.0));
         }
-    }
-
-    #[test]
-    fn lengths_that_no_number_holds_are_left() {
-        let values = [3e38f32, 3e38, 1.0, f32::INFINITY, f32::NAN, 0.0, 1e-45, 0.0];
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let encoding = Encoding::Plain(DType::F32);
-        let tensor = Tensor::unchecked("m", encoding, vec![4, 2], View::owned(bytes));
-        let (unit, lengths) = tensor.unit_rows(4).unwrap();
-        assert_eq!(lengths, [1.0; 4]);
-        let same = unit
-            .values_f32(0, 8)
-            .unwrap()
-            .iter()
-            .zip(values)
-            .all(|(a, b)| a.to_bits() == b.to_bits());
-        assert!(same);
-    }
-
-    #[test]
-    fn lengths_are_taken_and_given_back() {
-        let (unit, lengths) = matrix().unit_rows(3).unwrap();
-        assert_eq!(lengths, [5.0, 0.0, 1.0]);
-        assert_eq!(unit.values_f32(0, 8).unwrap(), [0.6, 0.8, 0.0, 0.0, 1.0, 0.0, -6.0, 8.0]);
-        let bytes = lengths.iter().flat_map(|v| v.to_le_bytes()).collect();
-        let norms =
-            Tensor::unchecked("n", Encoding::Plain(DType::F32), vec![3], View::owned(bytes));
-        assert_eq!(
-            unit.scale_rows(&norms).unwrap().values_f32(0, 8).unwrap(),
-            matrix().values_f32(0, 8).unwrap()
-        );
     }
 }

@@ -10,7 +10,6 @@ use std::borrow::Cow;
 use weighbridge_codec::DType;
 use weighbridge_codec::block::BlockCodec;
 use weighbridge_codec::convert::{self, Change};
-use weighbridge_codec::parallel::*;
 
 /// How much of something a format can keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -355,34 +354,6 @@ fn fits_origin(tensor: &Tensor, origin: &Encoding) -> Result<bool, Error> {
 fn measure_codes(tensor: &Tensor, to: DType) -> Result<Change, Error> {
     let codes = Tensor { encoding: Encoding::Plain(tensor.encoding.stored()), ..tensor.clone() };
     measure(&codes, to)
-}
-
-/// What is changed in the first rows of a matrix when they are these of another one, as f32.
-///
-/// # Errors
-/// If the values can't be read.
-pub fn difference(before: &Tensor, after: &Tensor, rows: u64) -> Result<Change, Error> {
-    let dim = before.shape.last().copied().unwrap_or(0);
-    // Rows that are looked at together.
-    let together = ((1u64 << 16) / dim.max(1)).max(1);
-    let block = |i: u64| {
-        let (start, n) = (i * together, together.min(rows - i * together));
-        let (mut a, mut raw) = (vec![0f32; to_len(n * dim)], Vec::new());
-        let mut b = a.clone();
-        before.rows_f32(start, &mut a, &mut raw)?;
-        after.rows_f32(start, &mut b, &mut raw)?;
-        let mut change = Change::default();
-        for (a, b) in a.iter().zip(&b) {
-            if a.to_bits() != b.to_bits() && !(a.is_nan() && b.is_nan()) {
-                change.note(f64::from(*a), f64::from(*b));
-            }
-        }
-        Ok(change)
-    };
-    let blocks = (0..rows.div_ceil(together)).into_par_iter().map(block);
-    let mut all = Change::default();
-    blocks.collect::<Result<Vec<Change>, Error>>()?.into_iter().for_each(|c| all.add(c));
-    Ok(all)
 }
 
 /// What storing a tensor as `to` would change.

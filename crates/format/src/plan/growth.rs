@@ -30,12 +30,12 @@ impl Container {
     /// # Errors
     /// [`Error::Limit`] if that is far more than it has.
     pub fn limit_output(&self, bytes: u64) -> Result<(), Error> {
-        check(bytes, self.most_output())
+        check_growth(bytes, self.most_output())
     }
 
     /// Whether what is made of it would be too much before it is laid out: scales, which may be shared
     /// by tensors here and stand beside each there, and where codes of parts become values, these.
-    /// Some formats have to go through them all to say how much they write.
+    /// Text that is made of them is known to be too long only when it has become so.
     pub(crate) fn check_output(&self, holds: &Holds) -> Result<(), Error> {
         let mut seen = HashSet::new();
         let mut least = 0u64;
@@ -61,11 +61,12 @@ impl Plan {
     /// # Errors
     /// [`Error::Limit`] if more would be written than the input allows, and that was not accepted.
     pub(crate) fn check_growth(&self) -> Result<(), Error> {
-        check(self.size(), self.most)
+        check_growth(self.size(), self.most)
     }
 }
 
-fn check(bytes: u64, most: u64) -> Result<(), Error> {
+/// Whether so many bytes may be written, where that is the most.
+pub(crate) fn check_growth(bytes: u64, most: u64) -> Result<(), Error> {
     if bytes <= most {
         return Ok(());
     }

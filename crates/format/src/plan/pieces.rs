@@ -1,7 +1,7 @@
 //! A plan: every byte of the files to be written, before the first is written.
 
 use super::stream::TensorStream;
-use super::{Companion, Report};
+use super::{Companion, Report, Text};
 use crate::Error;
 use crate::model::{DamageCheck, Encoding, Produce, Tensor};
 use crate::source::{Source, View};
@@ -25,6 +25,9 @@ pub enum Piece {
         /// What makes them.
         from: Arc<dyn Produce>,
     },
+    /// Text made while writing, which may have any length. What stands behind it has no place yet, so
+    /// that no checksum is one of a range behind it.
+    Text(Text),
     /// CRC32 of the bytes `start..end` of this file, which were written before; piece boundaries.
     Crc32 {
         /// The first of them.
@@ -40,13 +43,14 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// How many bytes.
+    /// How many bytes; of text that was not made yet, the fewest that it can have.
     pub fn len(&self) -> u64 {
         match self {
             Piece::Bytes(b) => b.len() as u64,
             Piece::Zeros(n) => *n,
             Piece::View(v) => v.len(),
             Piece::Stream { bytes, .. } => *bytes,
+            Piece::Text(text) => text.least(),
             Piece::Crc32 { .. } => 4,
             Piece::Crc32OfFile { .. } => 8,
         }
@@ -80,7 +84,7 @@ pub struct FilePlan {
     pub companion: Option<Companion>,
     /// Its bytes, in order.
     pub pieces: Vec<Piece>,
-    /// Sum of the pieces' lengths so far.
+    /// Sum of the pieces' lengths so far, as they were when they were added.
     pub size: u64,
     /// A file that has all these bytes already, but for those of the first piece if that is
     /// [`Piece::Bytes`]. It is renamed instead of written.
@@ -97,6 +101,18 @@ impl FilePlan {
     pub fn push(&mut self, piece: Piece) {
         self.size += piece.len();
         self.pieces.push(piece);
+    }
+
+    /// How large the file is, once it is written. Text is made for that if it was not made before.
+    ///
+    /// # Errors
+    /// What keeps the text from being made.
+    pub fn count(&self) -> Result<u64, Error> {
+        let counted = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.count(),
+            piece => Ok(piece.len()),
+        });
+        counted.sum()
     }
 
     /// Zeros up to an offset that was computed before.
@@ -181,8 +197,18 @@ impl Plan {
         self.opened.iter().try_for_each(Source::check_unchanged)
     }
 
-    /// Bytes of all files together.
+    /// Bytes of all files together. Text that was not made yet has more than counts here.
     pub fn size(&self) -> u64 {
-        self.files.iter().map(|f| f.size).sum()
+        self.pieces().map(Piece::len).sum()
+    }
+
+    /// The same, where it is known before anything is written.
+    pub(crate) fn known_size(&self) -> Option<u64> {
+        let open = |piece: &Piece| matches!(piece, Piece::Text(text) if text.made().is_none());
+        (!self.pieces().any(open)).then(|| self.size())
+    }
+
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.files.iter().flat_map(|file| &file.pieces)
     }
 }

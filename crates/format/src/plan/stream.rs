@@ -1,7 +1,9 @@
 //! A tensor's data in an encoding, made block by block while it is written.
 
 use crate::Error;
-use crate::model::{BLOCK, BlockCoded, Encoding, Produce, Tensor, row_parts};
+use crate::model::{
+    BLOCK, BlockCoded, Data, Encoding, Produce, Tensor, blocks_in_order, row_parts,
+};
 use crate::wire::to_len;
 use weighbridge_codec::{DType, Scalar, convert, element};
 
@@ -22,10 +24,12 @@ impl Produce for TensorStream {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let tensor = &self.tensor;
         let as_it_is = tensor.encoding == self.encoding;
+        if as_it_is && matches!(tensor.data, Data::Rows(_)) {
+            return stream_rows(tensor, out);
+        }
         if self.encoding.is_coded() {
             return match (self.encoding.blocks(), tensor.plain_view()) {
                 (_, Some(codes)) if as_it_is => codes.for_each_block(BLOCK as u64, out),
-                _ if as_it_is => stream_rows(tensor, out),
                 (Some(blocks), _) => restore(blocks, tensor, out),
                 (None, _) => Err(no_way_back(tensor)),
             };
@@ -83,19 +87,19 @@ impl Produce for TensorStream {
     }
 }
 
-/// The codes of a matrix as they are.
+/// The rows of a matrix that do not lie together, as they are.
 fn stream_rows(
     tensor: &Tensor,
     out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let [rows, cols] = *tensor.shape.as_slice() else { return Ok(()) };
     let together = (BLOCK as u64 / cols.max(1)).max(1);
-    let mut buffer = Vec::new();
-    for row in (0..rows).step_by(to_len(together)) {
-        let n = together.min(rows - row);
-        out(tensor.row_bytes(row, n, &mut buffer)?)?;
-    }
-    Ok(())
+    let collect = |i: u64, buffer: &mut Vec<u8>| {
+        let row = i * together;
+        tensor.row_bytes(row, together.min(rows - row), buffer).map(drop)
+    };
+    let bytes = tensor.encoding.byte_len(&[together, cols]).unwrap_or(u64::MAX);
+    blocks_in_order(rows.div_ceil(together), bytes, collect, |rows| out(rows))
 }
 
 fn no_way_back(tensor: &Tensor) -> Error {

@@ -7,7 +7,7 @@
 
 use super::beside::{Turn, create_like, folder_of, temporary_beside};
 use super::blocks::WholeBlocks;
-use super::execute::{Checksums, execute};
+use super::execute::{Run, execute};
 use super::folder::write_folder;
 use super::place::Chosen;
 use crate::plan::{FilePlan, Piece, Plan};
@@ -59,6 +59,12 @@ pub trait FileSystem {
     /// # Errors
     /// As the system reports them.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    /// Makes sure that a folder is on the disk with all that is in it: these files, and these folders,
+    /// of which the first is the one around all.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    fn sync_tree(&self, files: &[&Path], folders: &[&Path]) -> io::Result<()>;
 }
 
 /// A file that is being written; it stays open until it has its place.
@@ -111,6 +117,22 @@ impl FileSystem for RealFiles {
         // Only Unix can open a folder to sync it.
         if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
     }
+
+    fn sync_tree(&self, files: &[&Path], folders: &[&Path]) -> io::Result<()> {
+        // The disk takes a moment for each, however small it is. A sync of everything waits for what
+        // others have written, too, so that a few files are synced one by one.
+        const MANY: usize = 100;
+        if let [root, ..] = folders
+            && files.len() + folders.len() >= MANY
+            && super::everything::sync(root)?
+        {
+            return Ok(());
+        }
+        for file in files {
+            File::options().write(true).open(file)?.sync_all()?;
+        }
+        folders.iter().try_for_each(|folder| self.sync_folder(folder))
+    }
 }
 
 impl OutFile for File {
@@ -130,7 +152,7 @@ pub fn write(
     files: &dyn FileSystem,
     progress: &mut Progress,
 ) -> Result<(), Error> {
-    progress.begin(Stage::Writing, plan.size())?;
+    progress.begin(Stage::Writing, plan.known_size())?;
     plan.start_damage_check();
     let folder = folder_of(target);
     if plan.is_folder {
@@ -139,11 +161,11 @@ pub fn write(
     let mut staged = Staged { files, target, list: Vec::new() };
     let places = plan.files.iter().map(|file| Chosen::place(file, target, folder));
     staged.create(plan.files.iter().zip(places).collect())?;
-    let mut checksums = Checksums::of(plan);
+    let mut run = Run::of(plan);
     for (file, stage) in plan.files.iter().zip(&mut staged.list) {
         match &mut stage.out {
-            Some(out) => fill(&mut **out, file, &stage.path, &mut checksums, progress)?,
-            None => complete(files, file, stage, &mut checksums, progress)?,
+            Some(out) => fill(&mut **out, file, &stage.path, &mut run, progress)?,
+            None => complete(files, file, stage, &mut run, progress)?,
         }
     }
     plan.check_damage()?;
@@ -151,17 +173,28 @@ pub fn write(
 }
 
 /// Writes a planned file and makes sure that it is on the disk.
-pub(super) fn fill(
+fn fill(
     out: &mut dyn OutFile,
     file: &FilePlan,
     path: &Path,
-    checksums: &mut Checksums,
+    run: &mut Run,
     progress: &mut Progress,
 ) -> Result<(), Error> {
-    let mut blocks = WholeBlocks::new(&mut *out);
-    execute(file, path, &mut blocks, checksums, progress)?;
-    blocks.flush().map_err(|e| Error::io(path, e))?;
+    pour(out, file, path, run, progress)?;
     out.sync().map_err(|e| Error::io(path, e))
+}
+
+/// Writes a planned file.
+pub(super) fn pour(
+    out: &mut dyn OutFile,
+    file: &FilePlan,
+    path: &Path,
+    run: &mut Run,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    let mut blocks = WholeBlocks::new(out);
+    execute(file, path, &mut blocks, run, progress)?;
+    blocks.flush().map_err(|e| Error::io(path, e))
 }
 
 /// Writes what is not yet in a file that has the rest of the planned bytes.
@@ -169,7 +202,7 @@ fn complete(
     files: &dyn FileSystem,
     file: &FilePlan,
     stage: &StagedFile,
-    checksums: &mut Checksums,
+    run: &mut Run,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     let made = &*stage.temp;
@@ -184,7 +217,7 @@ fn complete(
         out.write_all(front).map_err(io)?;
     }
     out.sync().map_err(io)?;
-    checksums.add_file(made)?;
+    run.add_file(made)?;
     if let Ok(old) = std::fs::metadata(&stage.path) {
         // As readable as the old one was. Not worth failing for.
         let _ = std::fs::set_permissions(made, old.permissions());

@@ -1,6 +1,8 @@
 //! Streaming planned files, with their checksums computed on the way.
 
-use crate::plan::{FilePlan, Piece, Plan};
+#[cfg(feature = "threads")]
+use super::ahead::produce_ahead;
+use crate::plan::{FilePlan, Piece, Plan, check_growth};
 use crate::{Error, Progress, Stage};
 use std::io::Write;
 use std::path::Path;
@@ -26,18 +28,20 @@ impl PieceSums {
     }
 }
 
-/// Checksums of the files of a plan that are written so far, where later ones tell them.
-#[derive(Default)]
-pub(super) struct Checksums {
+/// What is known of a plan's files that are written so far.
+pub(super) struct Run {
+    /// Later files tell the checksums of others.
     wanted: bool,
-    files: Vec<u32>,
+    checksums: Vec<u32>,
+    /// Bytes that were written, and that may be. Text may turn out to be too much.
+    written: u64,
+    most: u64,
 }
 
-impl Checksums {
-    pub(super) fn of(plan: &Plan) -> Checksums {
-        let mut pieces = plan.files.iter().flat_map(|file| &file.pieces);
-        let wanted = pieces.any(|piece| matches!(piece, Piece::Crc32OfFile { .. }));
-        Checksums { wanted, files: Vec::new() }
+impl Run {
+    pub(super) fn of(plan: &Plan) -> Run {
+        let wanted = plan.pieces().any(|piece| matches!(piece, Piece::Crc32OfFile { .. }));
+        Run { wanted, checksums: Vec::new(), written: 0, most: plan.most }
     }
 
     /// The next file is there already, and is read once more if need be.
@@ -55,33 +59,21 @@ impl Checksums {
                 }
             }
         }
-        self.files.push(crc.finalize());
+        self.checksums.push(crc.finalize());
         Ok(())
     }
 }
 
-/// Writes a file by itself.
-pub(super) fn stream(
-    plan: &FilePlan,
-    path: &Path,
-    out: &mut dyn Write,
-    progress: &mut Progress,
-) -> Result<(), Error> {
-    progress.begin(Stage::Writing, plan.size)?;
-    execute(plan, path, out, &mut Checksums::default(), progress)?;
-    out.flush().map_err(|e| Error::io(path, e))
-}
-
-/// Writes the pieces and checks each against its planned length.
+/// Writes the pieces and checks each against its planned length, if it has one.
 pub(super) fn execute(
     plan: &FilePlan,
     path: &Path,
     out: &mut dyn Write,
-    files: &mut Checksums,
+    run: &mut Run,
     progress: &mut Progress,
 ) -> Result<(), Error> {
     const ZEROS: [u8; 4096] = [0; 4096];
-    let checked = files.wanted || plan.pieces.iter().any(|p| matches!(p, Piece::Crc32 { .. }));
+    let checked = run.wanted || plan.pieces.iter().any(|p| matches!(p, Piece::Crc32 { .. }));
     let mut checksums = PieceSums::default();
     let mut at = 0;
     for piece in &plan.pieces {
@@ -97,7 +89,10 @@ pub(super) fn execute(
                 progress.advance(block.len() as u64)?;
             }
             written += bytes.len() as u64;
-            Ok(())
+            match piece {
+                Piece::Text(_) => check_growth(run.written + written, run.most),
+                _ => Ok(()),
+            }
         };
         match piece {
             Piece::Bytes(bytes) => put(bytes)?,
@@ -115,21 +110,31 @@ pub(super) fn execute(
                 produce_ahead(&**from, &mut put)?;
             }
             Piece::Stream { from, .. } => from.produce(&mut put)?,
+            #[cfg(feature = "threads")]
+            Piece::Text(text) if text.least() >= WORTH_A_THREAD / TEXT_GROWS => {
+                produce_ahead(text.from(), &mut put)?;
+            }
+            Piece::Text(text) => text.from().produce(&mut put)?,
             Piece::Crc32 { start, end } => put(&checksums.over(*start, *end).to_le_bytes())?,
             Piece::Crc32OfFile { file } => {
                 // A file that comes later has no checksum yet, and then too few bytes are made.
-                let crc = files.files.get(*file).map(|crc| format!("{crc:08x}"));
+                let crc = run.checksums.get(*file).map(|crc| format!("{crc:08x}"));
                 put(crc.unwrap_or_default().as_bytes())?;
             }
         }
         at += written;
-        if written != piece.len() {
-            let error = format!("planned {} bytes but made {written}", piece.len());
+        run.written += written;
+        let planned = match piece {
+            Piece::Text(text) => text.remember(written),
+            piece => piece.len(),
+        };
+        if written != planned {
+            let error = format!("planned {planned} bytes but made {written}");
             return Err(Error::io(path, std::io::Error::other(error)));
         }
         checksums.pieces.push((at, crc));
     }
-    files.files.push(checksums.over(0, at));
+    run.checksums.push(checksums.over(0, at));
     Ok(())
 }
 
@@ -137,27 +142,9 @@ pub(super) fn execute(
 #[cfg_attr(not(feature = "threads"), allow(dead_code))]
 const WORTH_A_THREAD: u64 = 16 << 20;
 
-/// Makes bytes on another thread, a few blocks ahead of those that are written.
+/// Text mostly has so many times the fewest bytes that it can have, or more.
 #[cfg(feature = "threads")]
-fn produce_ahead(
-    from: &dyn crate::model::Produce,
-    put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    std::thread::scope(|scope| {
-        let (ready, blocks) = std::sync::mpsc::sync_channel::<Vec<u8>>(4);
-        let producer = scope.spawn(move || {
-            from.produce(&mut |bytes| {
-                // Nobody takes them any more when writing failed, which is said below.
-                let stopped = |_| Error::Cancelled;
-                let mut parts = bytes.chunks(1 << 20);
-                parts.try_for_each(|part| ready.send(part.to_vec()).map_err(stopped))
-            })
-        });
-        let written = blocks.into_iter().try_for_each(|block| put(&block));
-        let produced = producer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written.and(produced)
-    })
-}
+const TEXT_GROWS: u64 = 4;
 
 impl Plan {
     /// Writes the one file to anything that takes bytes.
@@ -173,7 +160,20 @@ impl Plan {
         };
         // What was given away can't be taken back.
         self.check_damage()?;
-        stream(file, Path::new("output"), out, progress)
+        self.stream(file, Path::new("output"), out, progress)
+    }
+
+    /// Writes one of the files by itself.
+    fn stream(
+        &self,
+        file: &FilePlan,
+        path: &Path,
+        out: &mut dyn Write,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        progress.begin(Stage::Writing, self.known_size())?;
+        execute(file, path, out, &mut Run::of(self), progress)?;
+        out.flush().map_err(|e| Error::io(path, e))
     }
 
     /// The bytes of the file that was asked for, without those beside it.
@@ -188,7 +188,7 @@ impl Plan {
         };
         self.check_damage()?;
         let mut bytes = Vec::new();
-        stream(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
+        self.stream(file, Path::new("memory"), &mut bytes, &mut Progress::none())?;
         Ok(bytes)
     }
 
@@ -212,11 +212,11 @@ pub type MemoryFile = (Option<String>, Vec<u8>);
 /// Failures of reading.
 pub fn to_memory(plan: &Plan) -> Result<Vec<MemoryFile>, Error> {
     let mut files = Vec::new();
-    let mut checksums = Checksums::of(plan);
+    let mut run = Run::of(plan);
     for file in &plan.files {
         let mut bytes = Vec::new();
         let path = Path::new("memory");
-        execute(file, path, &mut bytes, &mut checksums, &mut Progress::none())?;
+        execute(file, path, &mut bytes, &mut run, &mut Progress::none())?;
         files.push((file.beside.clone(), bytes));
     }
     Ok(files)
@@ -226,6 +226,7 @@ pub fn to_memory(plan: &Plan) -> Result<Vec<MemoryFile>, Error> {
 mod tests {
     use super::*;
     use crate::model::Produce;
+    use crate::plan::Text;
 
     #[test]
     fn overlapping_checksums_are_those_of_the_bytes() {
@@ -298,9 +299,62 @@ mod tests {
         let from = std::sync::Arc::new(Counting(WORTH_A_THREAD));
         file.push(Piece::Stream { bytes: WORTH_A_THREAD, from });
         let out = &mut Full(3 << 20);
-        let (path, sums) = (Path::new("x"), &mut Checksums::default());
-        let error = execute(&file, path, out, sums, &mut Progress::none()).unwrap_err();
+        let run = &mut Run::of(&Plan::default());
+        let error = execute(&file, Path::new("x"), out, run, &mut Progress::none()).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error}");
+    }
+
+    /// Text of this many bytes in a plan that allows so many.
+    fn plan_of_text(bytes: u64, most: u64) -> Plan {
+        let mut file = FilePlan::default();
+        file.push(Piece::Bytes(b"head".to_vec()));
+        file.push(Piece::Text(Text::new(std::sync::Arc::new(Counting(bytes)), 2)));
+        let mut plan = Plan::single(file, Default::default());
+        plan.most = most;
+        plan
+    }
+
+    #[test]
+    fn text_is_as_long_as_it_gets() {
+        let bytes = WORTH_A_THREAD;
+        let plan = plan_of_text(bytes, u64::MAX);
+        assert_eq!((plan.size(), plan.known_size()), (6, None));
+        let made = to_memory(&plan).unwrap().remove(0).1;
+        assert_eq!(made.len() as u64, 4 + bytes);
+        assert_eq!((plan.size(), plan.known_size()), (4 + bytes, Some(4 + bytes)));
+        // The same, if it is only counted.
+        let counted = plan_of_text(bytes, u64::MAX);
+        assert_eq!(counted.files[0].count().unwrap(), 4 + bytes);
+        assert_eq!(counted.known_size(), Some(4 + bytes));
+    }
+
+    #[test]
+    fn text_of_another_length_than_before_is_an_error() {
+        #[derive(Debug, Default)]
+        struct Growing(std::sync::atomic::AtomicUsize);
+        impl Produce for Growing {
+            fn produce(
+                &self,
+                out: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+            ) -> Result<(), Error> {
+                out(&vec![7; self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)])
+            }
+        }
+        let mut file = FilePlan::default();
+        file.push(Piece::Text(Text::new(std::sync::Arc::new(Growing::default()), 0)));
+        let plan = Plan::single(file, Default::default());
+        assert_eq!(to_memory(&plan).unwrap()[0].1, b"");
+        assert!(to_memory(&plan).is_err());
+    }
+
+    #[test]
+    fn text_ends_where_it_becomes_too_much() {
+        let bytes = 1 << 20;
+        assert!(to_memory(&plan_of_text(bytes, bytes + 4)).is_ok());
+        let error = to_memory(&plan_of_text(bytes, bytes + 3)).unwrap_err();
+        assert!(matches!(error, Error::Limit { most, .. } if most == bytes + 3), "{error}");
+        // What can't be short enough is not begun.
+        assert!(plan_of_text(bytes, 5).to_bytes().is_err());
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! Carrying out a plan: bytes to a writer, and files replaced atomically.
 
+#[cfg(feature = "threads")]
+mod ahead;
 #[cfg(feature = "fs")]
 mod atomic;
 #[cfg(feature = "fs")]
 mod beside;
 #[cfg(feature = "fs")]
 mod blocks;
+#[cfg(feature = "fs")]
+mod everything;
 mod execute;
 #[cfg(feature = "fs")]
 mod folder;

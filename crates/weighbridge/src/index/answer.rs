@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use weighbridge_codec::DType;
 use weighbridge_format::model::Produce;
-use weighbridge_format::plan::{FilePlan, Piece, Report};
+use weighbridge_format::plan::{FilePlan, Piece, Report, Text};
 use weighbridge_format::{Advice, Container, Encoding, Error, Format, Plan, Tensor, View};
 use weighbridge_search::Hit;
 
@@ -149,14 +149,8 @@ impl HitTable {
         if info.open_ended && info.is_of_rows() {
             let lines =
                 Arc::new(Lines { table: self, index: index.clone(), fields: fields.to_vec() });
-            // Every line is made twice: its length is known only then.
-            let mut bytes = 0;
-            lines.produce(&mut |part| {
-                bytes += part.len() as u64;
-                Ok(())
-            })?;
             let mut file = FilePlan::default();
-            file.push(Piece::Stream { bytes, from: lines });
+            file.push(Piece::Text(Text::new(lines, 0)));
             let mut plan = Plan::single(file, Report::default());
             plan.to = info.id;
             return Ok(plan);

@@ -98,11 +98,11 @@ fn unit_rows(tensor: &Tensor, has_norms: bool) -> Result<(Tensor, Option<Vec<f32
     if has_norms {
         return Ok((tensor.clone(), None));
     }
-    let (unit, norms) = tensor.unit_rows(tensor.shape[0])?;
-    if norms.iter().all(|n| (n - 1.0).abs() < 1e-3 || *n == 0.0) {
+    let unit = tensor.unit_rows(tensor.shape[0])?;
+    if unit.norms.iter().all(|n| (n - 1.0).abs() < 1e-3 || *n == 0.0) {
         return Ok((tensor.clone(), None));
     }
-    Ok((unit, Some(norms)))
+    Ok((unit.matrix, Some(unit.norms)))
 }
 
 fn training(settings: &ProductSettings, rotate: bool, dim: u64) -> Result<Training, Error> {

@@ -8,9 +8,7 @@ use super::{metadata, storage, vocabulary};
 use crate::model::{
     Container, Encoding, NORMS, Note, NoteKind, Subject, SubwordKind, Tensor, UNIT_AND_NORMS,
 };
-use crate::plan::{
-    Changed, FilePlan, Piece, Plan, Report, difference, fit, lose_others, lose_precision,
-};
+use crate::plan::{Changed, FilePlan, Piece, Plan, Report, fit, lose_others, lose_precision};
 use crate::source::View;
 use crate::wire::{put_u32, put_u64};
 use crate::{Advice, Error, Options};
@@ -50,11 +48,13 @@ pub(super) fn plan(
     } else if !draft && !codes && norms.is_none() && is_foreign(container) {
         // The peers take dot products for similarities: they need rows of unit length.
         lose_precision(&matrix, &mut report)?;
-        let original = matrix.clone();
-        (matrix, norms) = with_unit_rows(&matrix, embeddings.word_rows())?;
-        normalized = norms.is_some();
-        if let Some(norms) = &norms {
-            rounded = rounding(&original, &matrix.scale_rows(norms)?, embeddings.word_rows())?;
+        let rows = embeddings.word_rows();
+        if rows > 0 {
+            let unit = matrix.unit_rows(rows)?;
+            rounded = rounding(unit.change, rows.saturating_mul(matrix.shape[1]));
+            norms = Some(stored_norms(&unit.norms));
+            matrix = unit.matrix;
+            normalized = true;
         }
     }
 
@@ -160,23 +160,17 @@ fn toml(container: &Container, draft: bool, report: &mut Report) -> Option<Strin
 }
 
 /// Says how many values of the words' rows change, where readers put the lengths back.
-fn rounding(original: &Tensor, back: &Tensor, rows: u64) -> Result<Option<Note>, Error> {
-    let Change { changed, largest, .. } = difference(original, back, rows)?;
-    let of = rows.saturating_mul(original.shape[1]);
+fn rounding(Change { changed, largest }: Change, of: u64) -> Option<Note> {
     let text = format!(
         "{changed} of {of} values change by {largest:.3e} at most when the rows get their lengths back"
     );
-    Ok((changed > 0).then(|| Note::new(NoteKind::Normalized, text).counting(changed, of)))
+    (changed > 0).then(|| Note::new(NoteKind::Normalized, text).counting(changed, of))
 }
 
-fn with_unit_rows(matrix: &Tensor, words: u64) -> Result<(Tensor, Option<Tensor>), Error> {
-    if words == 0 {
-        return Ok((matrix.clone(), None));
-    }
-    let (unit, norms) = matrix.unit_rows(words)?;
+fn stored_norms(norms: &[f32]) -> Tensor {
     let bytes = norms.iter().flat_map(|n| n.to_le_bytes()).collect();
     let (encoding, view) = (Encoding::Plain(DType::F32), View::owned(bytes));
-    Ok((unit, Some(Tensor::unchecked(NORMS, encoding, vec![words], view))))
+    Tensor::unchecked(NORMS, encoding, vec![norms.len() as u64], view)
 }
 
 /// The container with what is left to be fitted: the matrix, the norms, and what has no place.

@@ -5,7 +5,6 @@ use super::super::wordlist::{DECIMAL, TextRows};
 use crate::model::{Container, SubwordKind, Subwords};
 use crate::plan::{FilePlan, Piece, Plan, Report, fit, lose_others};
 use crate::{Error, Options};
-use std::sync::Arc;
 
 pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Result<Plan, Error> {
     let mut report = Report::default();
@@ -35,10 +34,9 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
     }
     let dim = matrix.shape[1];
     let header = format!("{buckets} {dim} {min_n} {max_n} {hashes} {seed} {bow} {eow}\n");
-    let rows = TextRows { matrix: matrix.clone(), words: None };
     let mut file = FilePlan::default();
     file.push(Piece::Bytes(header.into_bytes()));
-    file.push(Piece::Stream { bytes: rows.bytes()?, from: Arc::new(rows) });
+    file.push(TextRows { matrix: matrix.clone(), words: None }.piece());
     Ok(Plan::single(file, report))
 }
 

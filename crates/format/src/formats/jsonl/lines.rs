@@ -1,6 +1,6 @@
 //! One line: an object of which one member is the vector.
 
-use super::super::wordlist::more_than_f32;
+use super::super::wordlist::Number;
 use super::VECTOR;
 use crate::model::scan::{Member, Members, skip_space, skip_value};
 use serde_json::value::RawValue;
@@ -99,28 +99,31 @@ impl Parsed {
         }
         let (mut at, mut found) = (skip_space(line, array.start + 1), 0);
         while at + 1 < array.end {
-            let end = skip_value(line, at).ok_or_else(|| not_numbers(array.clone()))?;
-            let value = match line.get(at).copied() {
-                Some(b'-' | b'0'..=b'9') => {
-                    let text = line.get(at..end).and_then(|text| std::str::from_utf8(text).ok());
-                    let text = text.unwrap_or_default();
-                    let value: f32 = text.parse().map_err(|_| not_numbers(at..end))?;
-                    if value.is_infinite() {
-                        return Err(Bad::Beyond { at: at..end, found: part(at..end) });
+            // The line is JSON, so that a number ends where its digits do.
+            let number = match Number::at_front(line.get(at..).unwrap_or_default()) {
+                Some(number) => number,
+                None => {
+                    let end = skip_value(line, at).ok_or_else(|| not_numbers(array.clone()))?;
+                    let text = line.get(at..end).unwrap_or_default();
+                    match text.first() {
+                        Some(b'-' | b'0'..=b'9') => {
+                            Number::of_field(text).ok_or_else(|| not_numbers(at..end))?
+                        }
+                        // What JSON has in the place of NaN.
+                        Some(b'n') => Number { value: f32::NAN, wide: None, length: end - at },
+                        _ => return Err(not_numbers(at..end)),
                     }
-                    let wide = more_than_f32(text.as_bytes());
-                    if let Some(wide) = wide.filter(|wide| *wide != f64::from(value)) {
-                        self.rounded.note(wide, f64::from(value));
-                    }
-                    value
                 }
-                // What JSON has in the place of NaN.
-                Some(b'n') => f32::NAN,
-                _ => return Err(not_numbers(at..end)),
             };
+            let end = at + number.length;
+            if number.value.is_infinite() {
+                return Err(Bad::Beyond { at: at..end, found: part(at..end) });
+            }
+            let mut bytes = [0; 4];
+            number.put(&mut bytes, &mut self.rounded);
             found += 1;
             if dim.is_none_or(|dim| found <= dim) {
-                self.matrix.extend_from_slice(&value.to_le_bytes());
+                self.matrix.extend_from_slice(&bytes);
             }
             // Behind the comma; behind the last number stands the bracket.
             at = skip_space(line, end);

@@ -4,12 +4,11 @@ use super::super::FormatInfo;
 use super::super::wordlist::DECIMAL;
 use super::VECTOR;
 use super::lines::without;
-use crate::model::{Container, Produce, Records, Tensor, quoted};
-use crate::plan::{FilePlan, Loss, Piece, Plan, Report, fit};
+use crate::model::{Container, Produce, Records, Tensor, blocks_in_order, quoted};
+use crate::plan::{FilePlan, Loss, Piece, Plan, Report, Text, fit};
 use crate::wire::to_len;
 use crate::{Error, Options, Vocabulary};
 use std::sync::Arc;
-use weighbridge_codec::parallel::*;
 
 /// Rows that are put into words together.
 const TOGETHER: u64 = 64;
@@ -35,15 +34,13 @@ pub(super) fn plan(container: &Container, _: &Options, info: &FormatInfo) -> Res
         report.losses.push(Loss::rounded(&tensor.name, from, DECIMAL, infinite, all, off));
     }
     let records = container.records.clone();
+    // Lines are made when they are written; records that are wrong are told before.
+    records.as_ref().map(Records::items).transpose()?;
     let lines = Arc::new(VectorLines { tensor: tensor.clone(), records, words });
-    // Every line is made twice: its length is known only then.
-    let mut bytes = 0;
-    lines.produce(&mut |part| {
-        bytes += part.len() as u64;
-        Ok(())
-    })?;
+    // A digit and what separates it from the next for each value.
+    let least = tensor.count().saturating_mul(2);
     let mut file = FilePlan::default();
-    file.push(Piece::Stream { bytes, from: lines });
+    file.push(Piece::Text(Text::new(lines, least)));
     Ok(Plan::single(file, report))
 }
 
@@ -61,25 +58,20 @@ impl Produce for VectorLines {
         let rows = if dim == 0 { 0 } else { rows };
         let records = self.records.as_ref().map(Records::items).transpose()?.unwrap_or_default();
         let word = |row: usize| self.words.as_ref()?.token(row);
-        let lines = |first: u64| {
+        let lines = |block: u64, text: &mut String| {
+            let first = block * TOGETHER;
             let n = TOGETHER.min(rows - first);
             let values = self.tensor.values_f32(first * dim, to_len(n * dim))?;
-            let mut text = String::new();
+            text.clear();
             for (row, vector) in (to_len(first)..).zip(values.chunks_exact(to_len(dim.max(1)))) {
                 let word = word(row).map(|word| format!("{{\"word\": {}}}", quoted(&word)));
                 let record = records.get(row).copied().or(word.as_deref()).unwrap_or("{}");
                 text.push_str(&line(record, vector));
             }
-            Ok(text)
+            Ok(())
         };
-        // Some at a time on all cores; memory stays bounded.
-        let starts: Vec<u64> = (0..rows).step_by(to_len(TOGETHER)).collect();
-        for some in starts.chunks(64) {
-            let made = some.par_iter().map(|first| lines(*first));
-            let made = made.collect::<Result<Vec<String>, Error>>()?;
-            made.iter().try_for_each(|text| out(text.as_bytes()))?;
-        }
-        Ok(())
+        let (blocks, bytes) = (rows.div_ceil(TOGETHER), dim.saturating_mul(12 * TOGETHER));
+        blocks_in_order(blocks, bytes, lines, |text| out(text.as_bytes()))
     }
 }
 

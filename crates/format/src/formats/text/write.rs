@@ -5,7 +5,6 @@ use super::{FormatInfo, Kind};
 use crate::model::Container;
 use crate::plan::{FilePlan, Piece, Plan};
 use crate::{Error, Options};
-use std::sync::Arc;
 
 pub(super) fn plan(
     kind: Kind,
@@ -23,7 +22,6 @@ pub(super) fn plan(
     }
     let Prepared { matrix, words, mut report } = prepared;
     report.store_as(&matrix, DECIMAL);
-    let rows = TextRows { matrix, words: Some((words, decode)) };
-    file.push(Piece::Stream { bytes: rows.bytes()?, from: Arc::new(rows) });
+    file.push(TextRows { matrix, words: Some((words, decode)) }.piece());
     Ok(Plan::single(file, report))
 }

@@ -1,15 +1,27 @@
 //! Rows as lines of decimal numbers.
 
 use super::decode::Decode;
-use crate::model::{Produce, Tensor};
+use crate::model::{Produce, Tensor, blocks_in_order};
+use crate::plan::{Piece, Text};
 use crate::wire::to_len;
 use crate::{Error, Vocabulary};
 use std::io::Write;
-use weighbridge_codec::parallel::*;
+use std::sync::Arc;
 
 /// The fewest digits that give the same f32 back. Very small and very large numbers have an exponent.
 pub(crate) fn put_number(out: &mut Vec<u8>, value: f32) {
     let size = value.abs();
+    // Here the fast way gives the same, but for a point behind whole numbers, and for numbers in the
+    // middle of two of as many digits: those go up, not to the even one.
+    if (1e-5..1e7).contains(&size) {
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(value);
+        let behind_point = text.len() - text.find('.').map_or(text.len(), |at| at + 1);
+        if bits_behind_point(value) != behind_point + 1 {
+            out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+            return;
+        }
+    }
     let plain = value == 0.0 || (1e-5..1e16).contains(&size);
     // Writing to memory does not fail.
     let _ = match value {
@@ -19,6 +31,15 @@ pub(crate) fn put_number(out: &mut Vec<u8>, value: f32) {
     };
 }
 
+/// How many binary digits a number has behind its point, which is how many decimal digits all of it
+/// takes there: the last of them is a 5.
+fn bits_behind_point(value: f32) -> usize {
+    let (bits, fraction) = (value.to_bits(), f32::MANTISSA_DIGITS - 1);
+    let exponent = (bits >> fraction & 0xFF).max(1);
+    let mantissa = bits & ((1 << fraction) - 1) | 1 << fraction;
+    (127 + fraction).saturating_sub(exponent + mantissa.trailing_zeros()) as usize
+}
+
 /// Lines of a word (without words, of the row's number) and the row's values.
 #[derive(Debug)]
 pub(crate) struct TextRows {
@@ -26,17 +47,24 @@ pub(crate) struct TextRows {
     pub words: Option<(Vocabulary, Decode)>,
 }
 
-/// Values that one thread takes at a time, and how many threads may be at work before the lines are
-/// written: together they bound the memory.
+/// Values that one thread takes at a time.
 const VALUES: u64 = 1 << 14;
-const AT_ONCE: u64 = 64;
+
+/// What a thread works with, kept for the next block.
+#[derive(Default)]
+struct Block {
+    values: Vec<f32>,
+    raw: Vec<u8>,
+    text: Vec<u8>,
+}
 
 impl TextRows {
-    /// The bytes of all lines together. It takes as long as writing them.
-    pub(crate) fn bytes(&self) -> Result<u64, Error> {
-        let (rows, together) = self.blocks();
-        let blocks = (0..rows.div_ceil(together)).into_par_iter();
-        blocks.map(|i| Ok(self.block(i * together)?.len() as u64)).sum()
+    /// All lines.
+    pub(crate) fn piece(self) -> Piece {
+        // A digit behind a space for each value, and the end of the line.
+        let values = self.matrix.count();
+        let least = values.saturating_mul(2).saturating_add(self.blocks().0);
+        Piece::Text(Text::new(Arc::new(self), least))
     }
 
     /// How many rows there are, and how many go together.
@@ -45,13 +73,14 @@ impl TextRows {
         (rows, (VALUES / cols.max(1)).max(1))
     }
 
-    fn block(&self, start: u64) -> Result<Vec<u8>, Error> {
+    /// Makes the lines of the block that begins with this row.
+    fn fill(&self, block: &mut Block, start: u64) -> Result<(), Error> {
         let (rows, together) = self.blocks();
         let dim = to_len(self.matrix.shape[1]);
-        let n = together.min(rows - start);
-        let (mut values, mut raw) = (vec![0.0; to_len(n) * dim], Vec::new());
-        self.matrix.rows_f32(start, &mut values, &mut raw)?;
-        let mut out = Vec::with_capacity(values.len() * 12);
+        let Block { values, raw, text: out } = block;
+        values.resize(to_len(together.min(rows - start)) * dim, 0.0);
+        self.matrix.rows_f32(start, values, raw)?;
+        out.clear();
         for (row, values) in (start..).zip(values.chunks_exact(dim.max(1))) {
             match &self.words {
                 Some((vocabulary, decode)) => {
@@ -65,26 +94,21 @@ impl TextRows {
             }
             for value in values {
                 out.push(b' ');
-                put_number(&mut out, *value);
+                put_number(out, *value);
             }
             out.push(b'\n');
         }
-        Ok(out)
+        Ok(())
     }
 }
 
 impl Produce for TextRows {
     fn produce(&self, out: &mut dyn FnMut(&[u8]) -> Result<(), Error>) -> Result<(), Error> {
         let (rows, together) = self.blocks();
-        let step = together * AT_ONCE;
-        for start in (0..rows).step_by(to_len(step)) {
-            let blocks = (rows - start).min(step).div_ceil(together);
-            let blocks = (0..blocks).into_par_iter();
-            let made: Result<Vec<Vec<u8>>, Error> =
-                blocks.map(|i| self.block(start + i * together)).collect();
-            made?.iter().try_for_each(|block| out(block))?;
-        }
-        Ok(())
+        let fill = |i: u64, block: &mut Block| self.fill(block, i * together);
+        let values = self.matrix.shape.last().map_or(0, |cols| together.saturating_mul(*cols));
+        let (blocks, bytes) = (rows.div_ceil(together), values.saturating_mul(12));
+        blocks_in_order(blocks, bytes, fill, |block| out(&block.text))
     }
 }
 
@@ -104,6 +128,30 @@ mod tests {
             let back: f32 = text.parse().unwrap();
             assert!(back.to_bits() == bits || value.is_nan() && back.is_nan(), "{text}");
             assert!(text.len() <= 22, "{text}");
+        }
+    }
+
+    /// Two ways to write them are one.
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        let mut bits = 7u32;
+        for i in 0..400_000u32 {
+            bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Any number, a whole one, one of usual size, and one of few binary digits.
+            let whole = (bits >> (i % 32)) as f32;
+            let power = i32::from(i as u8 % 16);
+            let others = [whole / 10f32.powi(power), whole / 2f32.powi(power)];
+            for value in [f32::from_bits(bits), whole, others[0], others[1]] {
+                let mut text = Vec::new();
+                put_number(&mut text, value);
+                let plain = value == 0.0 || (1e-5..1e16).contains(&value.abs());
+                let expected = match value {
+                    v if v.is_nan() => "nan".to_owned(),
+                    v if plain || v.is_infinite() => format!("{v}"),
+                    v => format!("{v:e}"),
+                };
+                assert_eq!(String::from_utf8(text).unwrap(), expected);
+            }
         }
     }
 

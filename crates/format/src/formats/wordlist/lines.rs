@@ -1,6 +1,7 @@
 //! Lines of a word and its numbers.
 
 use super::decode::{Decode, put_word};
+use super::number::Number;
 use crate::wire::{to_len, without_mark};
 use std::ops::Range;
 use weighbridge_codec::convert::Change;
@@ -91,7 +92,7 @@ impl<'a> Lines<'a> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.text.split(|b| *b == b'\n')
+        split_lines(self.text)
     }
 
     /// The line with this index, and where it stands in the file.
@@ -116,7 +117,7 @@ impl<'a> Lines<'a> {
             .map(|chunk| {
                 // At one look, so that there never are more lines than bytes for their numbers.
                 let (mut all, mut short) = (0, None);
-                for line in chunk.text.split(|b| *b == b'\n') {
+                for line in split_lines(chunk.text) {
                     short = short.or((line.len() < shortest).then_some(all));
                     all += 1;
                 }
@@ -129,7 +130,7 @@ impl<'a> Lines<'a> {
             chunk.row = before;
             before += lines;
             if let Some(i) = short {
-                let line = chunk.text.split(|b| *b == b'\n').nth(to_len(*i));
+                let line = split_lines(chunk.text).nth(to_len(*i));
                 let line = line.unwrap_or_default().to_vec();
                 let mut rest = vec![0; 4 * line.len().min(dim)];
                 // A short line can't be good; what is wrong with it is said as of any other.
@@ -174,7 +175,7 @@ impl<'a> Lines<'a> {
         let rows = out.chunks_exact_mut(dim * 4);
         let mut at = chunk.at;
         let text = chunk.text.to_vec();
-        for ((i, line), out) in (0..).zip(text.split(|b| *b == b'\n')).zip(rows) {
+        for ((i, line), out) in (0..).zip(split_lines(&text)).zip(rows) {
             let word = parse_line(line, out, &mut odd.rounded)
                 .map_err(|why| Box::new(self.bad(chunk, i, why)))?;
             match decode.word(word) {
@@ -194,7 +195,7 @@ impl<'a> Lines<'a> {
 
     fn bad(&self, chunk: &Chunk, i: u64, why: Why) -> BadLine {
         let start = self.start + (chunk.at + offset(chunk.text, i)) as u64;
-        let line = chunk.text.split(|b| *b == b'\n').nth(to_len(i)).unwrap_or_default();
+        let line = split_lines(chunk.text).nth(to_len(i)).unwrap_or_default();
         BadLine { line: self.first + chunk.row + i, span: start..start + line.len() as u64, why }
     }
 
@@ -223,7 +224,7 @@ struct Chunk<'a> {
 
 /// Where line `i` begins.
 fn offset(text: &[u8], i: u64) -> usize {
-    text.split(|b| *b == b'\n').take(to_len(i)).map(|line| line.len() + 1).sum()
+    split_lines(text).take(to_len(i)).map(|line| line.len() + 1).sum()
 }
 
 fn numbers(found: usize, then: &[u8]) -> Why {
@@ -234,37 +235,64 @@ fn numbers(found: usize, then: &[u8]) -> Why {
 /// Fills `out` with the numbers at the end of a line and gives the word before them, which may have
 /// spaces itself.
 fn parse_line<'a>(line: &'a [u8], out: &mut [u8], rounded: &mut Change) -> Result<&'a [u8], Why> {
-    let mut rest = trim_end(line);
+    let line = trim_end(line);
+    if let Some((word, change)) = parse_usual_line(line, out) {
+        rounded.add(change);
+        return Ok(word);
+    }
+    let mut rest = line;
     for (found, slot) in out.chunks_exact_mut(4).rev().enumerate() {
         let (front, field) = split_end(rest).ok_or_else(|| numbers(found, rest))?;
-        let value = parse_number(field).ok_or_else(|| numbers(found, field))?;
-        slot.copy_from_slice(&value.to_le_bytes());
-        if let Some(wide) = more_than_f32(field).filter(|wide| *wide != f64::from(value)) {
-            rounded.note(wide, f64::from(value));
-        }
+        let number = Number::of_field(field).ok_or_else(|| numbers(found, field))?;
+        number.put(slot, rounded);
         rest = front;
     }
     Ok(rest)
 }
 
-/// A number that was not written from an f32, because it has more digits than any of these needs.
-pub(crate) fn more_than_f32(field: &[u8]) -> Option<f64> {
-    const MOST_DIGITS: usize = 9;
-    if field.len() <= MOST_DIGITS {
+/// The same for a line with one word and nothing but the numbers behind it, in one go from its front.
+/// None for any other, whatever is the matter with it.
+fn parse_usual_line<'a>(line: &'a [u8], out: &mut [u8]) -> Option<(&'a [u8], Change)> {
+    let mut rounded = Change::default();
+    let (word, mut rest) = split_field(line);
+    // Separators in front of it would be a part of the word.
+    if word.is_empty() {
         return None;
     }
-    // Zeros in front and behind say nothing.
-    let (mut digits, mut needed) = (0, 0);
-    let mantissa = field.iter().take_while(|b| !matches!(b, b'e' | b'E'));
-    for digit in mantissa.filter(|b| b.is_ascii_digit()) {
-        digits += usize::from(digits > 0 || *digit != b'0');
-        needed = if *digit == b'0' { needed } else { digits };
+    for slot in out.chunks_exact_mut(4) {
+        let field = skip_separators(rest);
+        let number = match Number::at_front(field) {
+            Some(number) if field.get(number.length).is_none_or(is_separator) => number,
+            _ => Number::of_field(split_field(field).0)?,
+        };
+        number.put(slot, &mut rounded);
+        rest = &field[number.length..];
     }
-    if needed <= MOST_DIGITS {
-        return None;
-    }
-    let value: f64 = std::str::from_utf8(field).ok()?.parse().ok()?;
-    value.is_finite().then_some(value)
+    rest.is_empty().then_some((word, rounded))
+}
+
+fn is_separator(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+fn skip_separators(text: &[u8]) -> &[u8] {
+    &text[text.iter().take_while(|b| is_separator(b)).count()..]
+}
+
+/// The field at the front, and what begins with the separators behind it.
+fn split_field(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().position(is_separator).unwrap_or(text.len()))
+}
+
+/// Lines without their breaks; of an empty text one that is empty.
+fn split_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr::memchr(b'\n', text);
+        rest = end.map(|end| &text[end + 1..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
 }
 
 /// Without the separators at its end, and the first half of a Windows line break.
@@ -275,9 +303,8 @@ fn trim_end(line: &[u8]) -> &[u8] {
 
 /// The last field, and what stands before its separators: there may be several in a row.
 pub(crate) fn split_end(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let separates = |b: &u8| matches!(b, b' ' | b'\t');
-    let at = text.iter().rposition(separates)?;
-    let end = text[..at].iter().rposition(|b| !separates(b)).map_or(0, |i| i + 1);
+    let at = text.iter().rposition(is_separator)?;
+    let end = text[..at].iter().rposition(|b| !is_separator(b)).map_or(0, |i| i + 1);
     Some((&text[..end], &text[at + 1..]))
 }
 

@@ -3,11 +3,13 @@
 mod decode;
 mod digits;
 mod lines;
+mod number;
 mod prepare;
 
 pub(super) use decode::{Decode, Words, put_word, without_repeats};
 pub(super) use digits::TextRows;
-pub(super) use lines::{BadLine, Lines, Why, more_than_f32, numbers_at_end};
+pub(super) use lines::{BadLine, Lines, Why, numbers_at_end};
+pub(super) use number::Number;
 pub(super) use prepare::{NO_WORDS, Prepared, prepare};
 
 use crate::Error;
