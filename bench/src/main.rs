@@ -19,6 +19,7 @@ mod table;
 mod text;
 mod texts;
 mod timing;
+mod unpack;
 mod verify;
 mod wordfile;
 mod words;
@@ -79,6 +80,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("inspect", inspect::measure),
         ("verify", verify::measure),
         ("convert", convert::measure),
+        ("unpack", unpack::measure),
         ("quantize", quantize::measure),
         ("words", words::measure),
         ("text", text::measure),

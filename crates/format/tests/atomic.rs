@@ -167,6 +167,25 @@ fn a_folder_is_written_whole_or_not_at_all() {
     }
 }
 
+/// So many files that they are synced together.
+#[test]
+fn a_folder_of_many_files_is_written() {
+    let mut files = samples::model_directory().unwrap();
+    let extra = |i: u32| (format!("extra/{i}.json"), format!("{{\"number\": {i}}}").into_bytes());
+    files.extend((0..200).map(extra));
+    let mut input = weighbridge_format::Input::in_memory("tiny", Vec::new(), files);
+    input.is_folder = true;
+    let container = Formats::builtin().open(&input, &Options::default()).unwrap();
+    let plan = format_of("hf").plan(&container, &Options::default()).unwrap();
+    let parent = tempfile::tempdir().unwrap();
+    let target = parent.path().join("model");
+    plan.write(&target, &mut Progress::none()).unwrap();
+    for (name, bytes) in (0..200).map(extra) {
+        assert_eq!(std::fs::read(target.join(&name)).unwrap(), bytes, "{name}");
+    }
+    assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 1);
+}
+
 /// The sample as rows: a file, and one beside it.
 fn rows() -> weighbridge_format::Plan {
     let mut sample = samples::unit_vectors();

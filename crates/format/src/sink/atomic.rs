@@ -59,6 +59,12 @@ pub trait FileSystem {
     /// # Errors
     /// As the system reports them.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+    /// Makes sure that a folder is on the disk with all that is in it: these files, and these folders,
+    /// of which the first is the one around all.
+    ///
+    /// # Errors
+    /// As the system reports them.
+    fn sync_tree(&self, files: &[&Path], folders: &[&Path]) -> io::Result<()>;
 }
 
 /// A file that is being written; it stays open until it has its place.
@@ -111,6 +117,22 @@ impl FileSystem for RealFiles {
         // Only Unix can open a folder to sync it.
         if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
     }
+
+    fn sync_tree(&self, files: &[&Path], folders: &[&Path]) -> io::Result<()> {
+        // The disk takes a moment for each, however small it is. A sync of everything waits for what
+        // others have written, too, so that a few files are synced one by one.
+        const MANY: usize = 100;
+        if let [root, ..] = folders
+            && files.len() + folders.len() >= MANY
+            && super::everything::sync(root)?
+        {
+            return Ok(());
+        }
+        for file in files {
+            File::options().write(true).open(file)?.sync_all()?;
+        }
+        folders.iter().try_for_each(|folder| self.sync_folder(folder))
+    }
 }
 
 impl OutFile for File {
@@ -151,17 +173,28 @@ pub fn write(
 }
 
 /// Writes a planned file and makes sure that it is on the disk.
-pub(super) fn fill(
+fn fill(
     out: &mut dyn OutFile,
     file: &FilePlan,
     path: &Path,
     run: &mut Run,
     progress: &mut Progress,
 ) -> Result<(), Error> {
-    let mut blocks = WholeBlocks::new(&mut *out);
-    execute(file, path, &mut blocks, run, progress)?;
-    blocks.flush().map_err(|e| Error::io(path, e))?;
+    pour(out, file, path, run, progress)?;
     out.sync().map_err(|e| Error::io(path, e))
+}
+
+/// Writes a planned file.
+pub(super) fn pour(
+    out: &mut dyn OutFile,
+    file: &FilePlan,
+    path: &Path,
+    run: &mut Run,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    let mut blocks = WholeBlocks::new(out);
+    execute(file, path, &mut blocks, run, progress)?;
+    blocks.flush().map_err(|e| Error::io(path, e))
 }
 
 /// Writes what is not yet in a file that has the rest of the planned bytes.

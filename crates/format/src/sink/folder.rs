@@ -1,6 +1,6 @@
 //! Writing a folder of files: all of it under another name first, then one rename.
 
-use super::atomic::{FileSystem, fill};
+use super::atomic::{FileSystem, pour};
 use super::beside::{Turn, temporary_beside};
 use super::execute::Run;
 use crate::plan::Plan;
@@ -10,6 +10,9 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// A file of so many bytes is synced when it is written.
+const LARGE: u64 = 1 << 20;
 
 pub(super) fn write_folder(
     plan: &Plan,
@@ -34,6 +37,7 @@ pub(super) fn write_folder(
     let _ = living.as_ref().map(File::try_lock);
     drop(turn);
     let mut run = Run::of(plan);
+    let mut small = Vec::new();
     for file in &plan.files {
         let name = file.beside.as_deref().filter(|name| is_plain_name(name)).ok_or_else(|| {
             let why = "a file without a name that it may have in the folder";
@@ -46,11 +50,18 @@ pub(super) fn write_folder(
         let mut out = files.create(&path, &known).map_err(|e| Error::io(&known, e))?;
         staged.made.push((path.clone(), false, Unfinished::register(&path)));
         drop(signals);
-        fill(&mut *out, file, &known, &mut run, progress)?;
+        pour(&mut *out, file, &known, &mut run, progress)?;
+        // Small ones are synced together.
+        if file.size >= LARGE {
+            out.sync().map_err(|e| Error::io(&known, e))?;
+        } else {
+            small.push(path);
+        }
     }
-    for (path, _, _) in staged.made.iter().filter(|(_, is_folder, _)| *is_folder) {
-        files.sync_folder(path).map_err(|e| Error::io(target, e))?;
-    }
+    let folders = staged.made.iter().filter(|(_, is_folder, _)| *is_folder);
+    let folders: Vec<&Path> = folders.map(|(path, ..)| &**path).collect();
+    let small: Vec<&Path> = small.iter().map(|path| &**path).collect();
+    files.sync_tree(&small, &folders).map_err(|e| Error::io(target, e))?;
     plan.check_damage()?;
     let was_there = target.is_dir();
     let turn = Turn::wait(&[target]);

@@ -8,6 +8,8 @@ mod atomic;
 mod beside;
 #[cfg(feature = "fs")]
 mod blocks;
+#[cfg(feature = "fs")]
+mod everything;
 mod execute;
 #[cfg(feature = "fs")]
 mod folder;

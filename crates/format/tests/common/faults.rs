@@ -81,6 +81,11 @@ impl FileSystem for FailingFiles {
         self.step()?;
         RealFiles.sync_folder(folder)
     }
+
+    fn sync_tree(&self, files: &[&Path], folders: &[&Path]) -> io::Result<()> {
+        files.iter().chain(folders).try_for_each(|_| self.step())?;
+        RealFiles.sync_tree(files, folders)
+    }
 }
 
 struct FailingFile {
