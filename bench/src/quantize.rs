@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use weighbridge::codec::block::{BlockCodec, BlockEncoder, BlockType, Layout, Recipe};
 
 const DECODE_ROUNDS: usize = 40;
@@ -89,21 +90,37 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
         decoding.push(decode);
         encoding.push(encode);
     }
-    let process = [measure_process(files)?];
-    Ok(decoding.into_iter().chain(encoding).chain(process).collect())
+    let mut processes = vec![measure_process(files, "k4", false, 1.0)?];
+    for method in ["k4", "q8"] {
+        processes.push(measure_process(files, method, true, 2.0)?);
+    }
+    Ok(decoding.into_iter().chain(encoding).chain(processes).collect())
 }
 
-fn measure_process(files: &Files) -> Outcome<Row> {
+/// The whole process, with calibrating or without.
+fn measure_process(files: &Files, method: &str, calibrates: bool, limit: f64) -> Outcome<Row> {
     let to = files.work.join("quantized.mcf");
-    let (from, to) = (files.model_folder.as_os_str(), to.as_os_str());
-    let args = ["quantize", "--method", "k4", "--force"].map(OsStr::new);
-    let args: Vec<_> = args.into_iter().chain([from, to]).collect();
+    let mut args = ["quantize", "--method", method, "--force", "--json"].map(OsStr::new).to_vec();
+    args.extend([files.model_folder.as_os_str(), to.as_os_str()]);
+    if !calibrates {
+        args.push(OsStr::new("--no-calibrate"));
+    }
     let quantize = || process::run(&files.program, &args).expect("the model can be quantized");
     let start = || process::run("true", &[]).expect("`true` runs");
     let [ours, peer] = in_turn(PROCESS_ROUNDS, [&mut || quantize(), &mut || start()]);
+    let vectors = if calibrates { vectors(files, &args)? } else { "not calibrated".to_owned() };
     std::fs::remove_file(to)?;
-    let what = "quantize MiniLM with k4, all cores (process); peer: `true`";
-    Ok(time_limit(what, &ours, &peer, 1.0))
+    let what = format!("quantize MiniLM with {method}, {vectors}, all cores (process); peer: `true`");
+    Ok(time_limit(&what, &ours, &peer, limit))
+}
+
+/// What the report says of the vectors of texts that were not used to calibrate.
+fn vectors(files: &Files, args: &[&OsStr]) -> Outcome<String> {
+    let output = Command::new(&files.program).args(args).stderr(Stdio::inherit()).output()?;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let cosine = |name: &str| report["calibrated"][name].as_f64().ok_or("it was not calibrated");
+    let (mean, worst) = (cosine("mean_cosine")?, cosine("worst_cosine")?);
+    Ok(format!("calibrated: cosine {mean:.5} ({worst:.5})"))
 }
 
 fn measure_case(case: &Case, weights: &Weights, library: &Path) -> Outcome<[Row; 2]> {

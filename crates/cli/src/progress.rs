@@ -56,7 +56,7 @@ fn long(stage: Stage) -> u64 {
     match stage {
         Stage::Writing | Stage::Fetching => LONG,
         // Each value has four bytes.
-        Stage::Scanning | Stage::Quantizing | Stage::Training => LONG / 4,
+        Stage::Scanning | Stage::Calibrating | Stage::Quantizing | Stage::Training => LONG / 4,
         _ => 100,
     }
 }
@@ -67,7 +67,7 @@ fn new_bar(label: &str, status: Status) -> ProgressBar {
         Stage::Writing => ("writing", ""),
         Stage::Fetching => ("fetching", ""),
         Stage::Scanning => ("reading", "values"),
-        Stage::Calibrating => ("calibrating", "texts"),
+        Stage::Calibrating => ("calibrating", "values"),
         Stage::Quantizing => ("quantizing", "values"),
         Stage::Training => ("training", "values"),
         Stage::Comparing => ("comparing", "texts"),

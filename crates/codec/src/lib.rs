@@ -8,6 +8,7 @@
 //! * [`scan`]: looking for NaN and infinity.
 //! * [`block`]: block quantization: codecs, and the table of them.
 //! * [`dot`]: products of rows with vectors, as they are stored.
+//! * [`gram`]: sums of products of columns, over many rows.
 //! * [`integer`]: whole tensors as integers with one scale.
 //! * [`panel`]: vectors packed side by side for products with many.
 //! * [`parallel`]: loops on all cores, where there are threads.
@@ -23,6 +24,7 @@ pub mod convert;
 pub mod dot;
 mod dtype;
 pub mod element;
+pub mod gram;
 pub mod integer;
 pub mod minifloat;
 pub mod panel;

@@ -2,12 +2,13 @@
 
 mod observe;
 mod prompt;
+mod rehearse;
 
 pub use prompt::{PromptChoice, Purpose};
 
 use crate::architectures::{Batch, Model, Observer};
 use crate::id::{self, ModelId};
-use crate::layers::Scratch;
+use crate::layers::{Packing, Scratch};
 use crate::pool::Pool;
 use crate::schedule::{Call, Schedule, Turn};
 use crate::settings::{Assumption, Pooling, ResolvedSettings, Settings};
@@ -107,6 +108,14 @@ impl Encoder {
     /// are NaN or infinite; or when the settings ask for what the model can't do, such as more
     /// tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
+        Encoder::load(container, settings, Packing::of(settings.precision))
+    }
+
+    fn load(
+        container: &Container,
+        settings: &Settings,
+        packing: Packing,
+    ) -> Result<Encoder, Error> {
         container.start_damage_check();
         let spec = ModelSpec::of(container)?;
         let architecture = crate::support::check(&spec, settings.pooling.is_some())?;
@@ -114,7 +123,7 @@ impl Encoder {
         let (model, tokenizer) = pool.install(|| {
             // The weights take longest; the words are read beside them.
             let (model, tokenizer) = parallel::join(
-                || architecture.load(&spec, container, settings.precision),
+                || architecture.load(&spec, container, packing),
                 || Tokenizer::of(container),
             );
             Ok::<_, Error>((model?, tokenizer?))

@@ -24,6 +24,7 @@ mod team;
 mod tensors;
 pub mod tokenizer;
 
+pub use architectures::{Aim, ChosenWeights, Rehearsed};
 pub use encoder::{Encoder, PromptChoice, Purpose};
 pub use id::ModelId;
 pub use settings::{Assumption, Pooling, Precision, Settings};

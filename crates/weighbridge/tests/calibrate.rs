@@ -6,7 +6,7 @@ use common::{quantize_file as run, verdict, with};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use weighbridge::codec::block::BlockEncoder;
-use weighbridge::encoder::Settings;
+use weighbridge::encoder::{Aim, Rehearsed, Settings};
 use weighbridge::quantize::{Calibration, Method, QuantizeReport, QuantizeSettings};
 use weighbridge::{
     Container, Encoder, Error, Progress, Stage, Status, open, quantize::quantize, samples,
@@ -59,21 +59,27 @@ fn inputs(container: &Container) -> Vec<(Vec<String>, Vec<f32>)> {
     all
 }
 
+fn values(container: &Container, name: &str) -> Vec<f32> {
+    let tensor = container.tensor(name).unwrap();
+    tensor.values_f32(0, tensor.count() as usize).unwrap()
+}
+
 /// The squared error of all that the products give, in proportion.
 fn output_error(before: &Container, after: &Container, inputs: &[(Vec<String>, Vec<f32>)]) -> f64 {
     let (mut errors, mut all) = (0.0, 0.0);
     for (names, rows) in inputs {
         for name in names {
-            let values = |container: &Container| {
-                let tensor = container.tensor(name).unwrap();
-                (tensor.shape[1] as usize, tensor.values_f32(0, tensor.count() as usize).unwrap())
-            };
-            let ((width, weights), (_, rounded)) = (values(before), values(after));
+            let width = before.tensor(name).unwrap().shape[1] as usize;
+            let [weights, rounded] = [before, after].map(|container| values(container, name));
+            let bias = name.replace("weight", "bias");
+            let [biases, adjusted] = [before, after].map(|container| values(container, &bias));
             for x in rows.chunks_exact(width) {
-                let product =
-                    |w: &[f32]| x.iter().zip(w).map(|(x, w)| f64::from(x * w)).sum::<f64>();
-                for (w, q) in weights.chunks_exact(width).zip(rounded.chunks_exact(width)) {
-                    let (exact, found) = (product(w), product(q));
+                let product = |(w, b): (&[f32], &f32)| {
+                    f64::from(*b) + x.iter().zip(w).map(|(x, w)| f64::from(x * w)).sum::<f64>()
+                };
+                let exact = weights.chunks_exact(width).zip(&biases).map(product);
+                let found = rounded.chunks_exact(width).zip(&adjusted).map(product);
+                for (exact, found) in exact.zip(found) {
                     errors += (exact - found).powi(2);
                     all += exact * exact;
                 }
@@ -87,7 +93,8 @@ fn container(path: &Path) -> Container {
     open(path).unwrap()
 }
 
-/// All of the work is counted: texts while the model is watched, values while they are rounded.
+/// All of the work is counted: the values of what is looked up first, then those of layers, which go by
+/// what became of it.
 #[test]
 fn every_stage_counts_up_to_its_end() {
     let (_folder, input) = model();
@@ -103,7 +110,7 @@ fn every_stage_counts_up_to_its_end() {
     quantize(&container(&input), &calibrated("k4"), &mut progress).unwrap();
     let order: Vec<_> = stages.iter().map(|status| status.stage).collect();
     use Stage::{Calibrating, Comparing, Quantizing, Scanning};
-    assert_eq!(order, [Scanning, Calibrating, Quantizing, Comparing]);
+    assert_eq!(order, [Scanning, Quantizing, Calibrating, Comparing]);
     for status in stages {
         assert!(status.done > 0 && Some(status.done) == status.total, "{status:?}");
     }
@@ -167,6 +174,74 @@ fn other_methods_for_some_tensors_stand_in_nobodys_way() {
     assert_eq!(method(&report, "encoder.layer.0.output.dense.weight"), "k3");
     assert_eq!(method(&report, "encoder.layer.1.intermediate.dense.weight"), "int8");
     assert!(report.calibrated.unwrap().mean_cosine > 0.8);
+}
+
+/// Biases take back the mean error, and the report names them; who excludes them keeps them.
+#[test]
+fn biases_are_adjusted_unless_they_are_excluded() {
+    let (folder, input) = model();
+    let output = folder.path().join("out.mcf");
+    let before = container(&input);
+    let bias = "encoder.layer.1.output.dense.bias";
+    let report = run(&input, &output, &calibrated("k4")).unwrap();
+    assert!(report.adjusted.iter().any(|name| name == bias));
+    assert!(
+        report.adjusted.iter().all(|name| name.ends_with("dense.bias") || name.contains("self"))
+    );
+    assert!(report.kept.iter().all(|kept| !report.adjusted.contains(&kept.name)));
+    assert_ne!(values(&before, bias), values(&container(&output), bias));
+    let kept = with(calibrated("k4"), |s| s.exclude = vec!["*.bias".to_owned()]);
+    let report = run(&input, &output, &kept).unwrap();
+    assert!(report.adjusted.is_empty() && report.calibrated.unwrap().mean_cosine > 0.9);
+    assert_eq!(values(&before, bias), values(&container(&output), bias));
+}
+
+/// With the old weights, a rehearsal shows the inputs and results that the model has.
+#[test]
+fn a_rehearsal_with_the_old_weights_changes_nothing() {
+    let (_folder, input) = model();
+    let before = container(&input);
+    let encoder = Encoder::new(&before, &Settings::default()).unwrap();
+    let texts = ["a truck of grain", "the queen", "gravel, loading and another lorry"];
+    let mut seen = vec![Vec::new(); encoder.products().len()];
+    let mut observer = |product: usize, rows: &[f32]| seen[product].extend_from_slice(rows);
+    encoder.observe(&texts, &mut observer, &mut |_| Ok(())).unwrap();
+    let near = |found: &[f32], expected: &[f32]| {
+        let bound = 0.01 * expected.iter().fold(0.1, |most: f32, v| most.max(v.abs()));
+        let pairs = found.iter().zip(expected);
+        found.len() == expected.len() && pairs.into_iter().all(|(a, b)| (a - b).abs() <= bound)
+    };
+    let mut next = 0;
+    let mut choose = |rehearsed: Rehearsed<'_>| {
+        assert_eq!(rehearsed.product, next);
+        let names = &encoder.products()[next];
+        assert!(near(rehearsed.inputs, &seen[next]), "{names:?}");
+        match rehearsed.aim {
+            Aim::AsBefore(inputs) => assert!(near(inputs, rehearsed.inputs)),
+            Aim::Results(results) => {
+                let [name] = &names[..] else { panic!("{names:?}") };
+                let (weights, bias) = (values(&before, name), name.replace("weight", "bias"));
+                let biases = values(&before, &bias);
+                let width = weights.len() / biases.len();
+                let rows = rehearsed.inputs.chunks_exact(width);
+                let expected = rows.flat_map(|x| {
+                    let row = move |(w, b): (&[f32], &f32)| {
+                        b + x.iter().zip(w).map(|(x, w)| x * w).sum::<f32>()
+                    };
+                    weights.chunks_exact(width).zip(&biases).map(row)
+                });
+                assert!(near(results, &expected.collect::<Vec<_>>()), "{name}");
+            }
+        }
+        next += 1;
+        let own = |name: &String| {
+            let bias = values(&before, &name.replace("weight", "bias"));
+            (before.tensor(name).unwrap().clone(), bias)
+        };
+        Ok(names.iter().map(own).collect())
+    };
+    Encoder::to_rehearse(&before).unwrap().rehearse(&before, &texts, &mut choose).unwrap();
+    assert_eq!(next, encoder.products().len());
 }
 
 #[test]

@@ -181,6 +181,10 @@ fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>, all: bo
     if let Some(needed) = needs {
         out.push_str(&format!("  {} {needed}\n", styled(YELLOW, "needs   ")));
     }
+    if !report.adjusted.is_empty() {
+        let line = format!("{} biases, so that errors are 0 on average", report.adjusted.len());
+        out.push_str(&format!("  {} {line}\n", styled(DIM, "adjusted")));
+    }
     out.push_str(&kept(report));
     out.push('\n');
     out.push_str(&chart(report, all));

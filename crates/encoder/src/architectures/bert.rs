@@ -1,11 +1,12 @@
 //! The encoder of BERT: embeddings, then layers of self-attention and a feed-forward network.
 
+mod rehearsal;
+
 use super::config::Config;
-use super::{Batch, Model, Observer, Sizes};
+use super::{Batch, Choose, Model, Observer, Sizes};
 use crate::kernels::PANEL;
 use crate::kernels::walk::{Activation, MAX_TILE_ROWS};
-use crate::layers::{Linear, Norm, Output, Scratch, attend};
-use crate::settings::Precision;
+use crate::layers::{Linear, Norm, Output, Packing, Scratch, attend};
 use crate::team::Member;
 use crate::tensors::Tensors;
 use weighbridge_format::spec::ModelSpec;
@@ -25,13 +26,20 @@ const FEED_FORWARD_ROWS: usize = 4 * MAX_TILE_ROWS;
 #[derive(Debug)]
 struct Bert {
     config: Config,
-    word_embeddings: Tensor,
-    /// The embeddings of positions, with that of the first token type added.
-    position_embeddings: Vec<f32>,
-    norm: Norm,
+    packing: Packing,
+    embeddings: Embeddings,
     layers: Vec<Layer>,
     /// The prefix of the names of its tensors.
     prefix: &'static str,
+}
+
+/// The vectors of words and places.
+#[derive(Debug)]
+struct Embeddings {
+    words: Tensor,
+    /// Those of positions, with that of the first token type added.
+    positions: Vec<f32>,
+    norm: Norm,
 }
 
 #[derive(Debug)]
@@ -49,31 +57,60 @@ struct Layer {
 pub(super) fn load(
     spec: &ModelSpec,
     tensors: &Tensors,
-    precision: Precision,
+    packing: Packing,
 ) -> Result<Box<dyn Model>, Error> {
     let config = Config::new(spec, tensors)?;
-    Ok(Box::new(Bert::load(config, tensors, precision)?))
+    Ok(Box::new(Bert::load(config, tensors, packing)?))
 }
 
-impl Bert {
-    fn load(config: Config, tensors: &Tensors, precision: Precision) -> Result<Bert, Error> {
-        let (hidden, intermediate) = (config.hidden, config.intermediate);
-        let norm = |name: &str| Norm::load(tensors, name, hidden, config.epsilon);
-        let positions = "embeddings.position_embeddings.weight";
-        let positions = tensors.shaped(positions, &[config.positions, hidden])?;
-        let mut position_embeddings = vec![0.0; config.positions * hidden];
+impl Embeddings {
+    fn load(config: &Config, tensors: &Tensors) -> Result<Embeddings, Error> {
+        let hidden = config.hidden;
+        let stored = "embeddings.position_embeddings.weight";
+        let stored = tensors.shaped(stored, &[config.positions, hidden])?;
+        let mut positions = vec![0.0; config.positions * hidden];
         let mut raw = Vec::new();
-        positions.rows_f32(0, &mut position_embeddings, &mut raw)?;
+        stored.rows_f32(0, &mut positions, &mut raw)?;
         // Texts are of the first type; models without types have no such tensor.
         let types = "embeddings.token_type_embeddings.weight";
         if tensors.has(types) {
             let [count, _] = tensors.matrix(types)?;
             let mut first = vec![0.0; hidden];
             tensors.shaped(types, &[count, hidden])?.rows_f32(0, &mut first, &mut raw)?;
-            for row in position_embeddings.chunks_exact_mut(hidden) {
+            for row in positions.chunks_exact_mut(hidden) {
                 row.iter_mut().zip(&first).for_each(|(p, t)| *p += t);
             }
         }
+        let words = tensors.get("embeddings.word_embeddings.weight")?.clone();
+        let norm = Norm::load(tensors, "embeddings.LayerNorm", hidden, config.epsilon)?;
+        Ok(Embeddings { words, positions, norm })
+    }
+
+    /// The vectors of the tokens, before they are normalized.
+    fn rows(
+        &self,
+        batch: Batch,
+        width: usize,
+        rows: &mut Vec<f32>,
+        raw: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        rows.resize(batch.ids.len() * width, 0.0);
+        for text in batch.texts {
+            let rows = rows[text.start * width..text.end * width].chunks_exact_mut(width);
+            let positions = self.positions.chunks_exact(width);
+            for ((row, &id), position) in rows.zip(&batch.ids[text.clone()]).zip(positions) {
+                self.words.rows_f32(u64::from(id), row, raw)?;
+                row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Bert {
+    fn load(config: Config, tensors: &Tensors, packing: Packing) -> Result<Bert, Error> {
+        let (hidden, intermediate) = (config.hidden, config.intermediate);
+        let norm = |name: &str| Norm::load(tensors, name, hidden, config.epsilon);
         let linear = |names: &[&str], layer: usize, depth: usize, columns: usize| {
             let mut matrices = Vec::new();
             for name in names {
@@ -81,7 +118,7 @@ impl Bert {
                 let weight = tensors.shaped(&format!("{name}.weight"), &[columns, depth])?;
                 matrices.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
             }
-            Linear::new(&matrices, depth, precision)
+            Linear::new(&matrices, depth, packing)
         };
         let [own, attention, up, down] = PRODUCTS;
         let layer = |i: usize| -> Result<Layer, Error> {
@@ -95,9 +132,8 @@ impl Bert {
             })
         };
         Ok(Bert {
-            word_embeddings: tensors.get("embeddings.word_embeddings.weight")?.clone(),
-            position_embeddings,
-            norm: norm("embeddings.LayerNorm")?,
+            embeddings: Embeddings::load(&config, tensors)?,
+            packing,
             layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
             config,
             prefix: tensors.prefix(),
@@ -192,18 +228,11 @@ impl Model for Bert {
 
     /// The vectors of words and places.
     fn embed(&self, batch: Batch, scratch: &mut Scratch) -> Result<(), Error> {
-        let width = self.config.hidden;
-        let Scratch { hidden, raw, .. } = scratch;
-        hidden.resize(batch.ids.len() * width, 0.0);
-        for text in batch.texts {
-            let rows = hidden[text.start * width..text.end * width].chunks_exact_mut(width);
-            let positions = self.position_embeddings.chunks_exact(width);
-            for ((row, &id), position) in rows.zip(&batch.ids[text.clone()]).zip(positions) {
-                self.word_embeddings.rows_f32(u64::from(id), row, raw)?;
-                row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
-            }
-        }
-        Ok(())
+        self.embeddings.rows(batch, self.config.hidden, &mut scratch.hidden, &mut scratch.raw)
+    }
+
+    fn rehearse(&self, batch: Batch, start: &Tensors, choose: Choose) -> Result<(), Error> {
+        rehearsal::run(self, batch, start, choose)
     }
 
     fn run(
@@ -224,7 +253,7 @@ impl Model for Bert {
         scratch.qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         scratch.attention.resize(tokens * hidden, 0.0);
         scratch.intermediate.resize(tokens.min(FEED_FORWARD_ROWS) * intermediate, 0.0);
-        self.norm.apply(&mut scratch.hidden);
+        self.embeddings.norm.apply(&mut scratch.hidden);
         for layer in 0..self.layers.len() {
             self.run_layer(layer, batch, member, scratch, &mut observe);
         }

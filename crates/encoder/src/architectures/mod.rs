@@ -7,8 +7,7 @@
 mod bert;
 mod config;
 
-use crate::layers::Scratch;
-use crate::settings::Precision;
+use crate::layers::{Packing, Scratch};
 use crate::team::Member;
 use crate::tensors::Tensors;
 use std::fmt::Debug;
@@ -29,7 +28,7 @@ pub(crate) struct Architecture {
 }
 
 /// Loads the weights of a model.
-type Load = fn(&ModelSpec, &Tensors, Precision) -> Result<Box<dyn Model>, Error>;
+type Load = fn(&ModelSpec, &Tensors, Packing) -> Result<Box<dyn Model>, Error>;
 
 impl Architecture {
     /// The architecture of a model that is described. Where nothing says which it is, the first is
@@ -50,6 +49,10 @@ impl Architecture {
         named.filter_map(|(spec, found)| Some((spec.name, found?.clone()))).collect()
     }
 
+    pub(crate) fn tensors<'a>(&self, container: &'a Container) -> Tensors<'a> {
+        Tensors::new(self.described, container)
+    }
+
     /// Loads the weights of a model.
     ///
     /// # Errors
@@ -58,9 +61,9 @@ impl Architecture {
         &self,
         model: &ModelSpec,
         container: &Container,
-        precision: Precision,
+        packing: Packing,
     ) -> Result<Box<dyn Model>, Error> {
-        (self.load)(model, &Tensors::new(self.described, container), precision)
+        (self.load)(model, &self.tensors(container), packing)
     }
 }
 
@@ -89,6 +92,14 @@ pub(crate) trait Model: Debug + Send + Sync {
         scratch: &mut Scratch,
         observer: Option<Observer>,
     );
+
+    /// Takes texts through the model twice, side by side: as it is, and with the weights that
+    /// `choose` gives each product when its turn comes. There the texts start with the embeddings
+    /// of other tensors.
+    ///
+    /// # Errors
+    /// If the weights can't be read or used; errors of `choose`.
+    fn rehearse(&self, batch: Batch, start: &Tensors, choose: Choose) -> Result<(), Error>;
 }
 
 /// Sizes of a model that matter to whoever runs it.
@@ -114,3 +125,32 @@ pub(crate) struct Batch<'a> {
 /// Is called with the index of a product, in the order of [`Model::products`], and the rows that are
 /// about to be its input.
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[f32]);
+
+/// Chooses the weights of a product.
+pub(crate) type Choose<'a> = &'a mut dyn FnMut(Rehearsed<'_>) -> Result<ChosenWeights, Error>;
+
+/// The matrices of a product, each with its bias: as many as
+/// [`Encoder::products`](crate::Encoder::products) names.
+pub type ChosenWeights = Vec<(Tensor, Vec<f32>)>;
+
+/// A product whose weights are to be chosen, and what it is for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Rehearsed<'a> {
+    /// Its index in [`Encoder::products`](crate::Encoder::products).
+    pub product: usize,
+    /// The rows of all tokens that will be its input, one behind the other.
+    pub inputs: &'a [f32],
+    /// What is wanted of it.
+    pub aim: Aim<'a>,
+}
+
+/// What is wanted of a product that gets new weights.
+#[derive(Clone, Copy, Debug)]
+pub enum Aim<'a> {
+    /// What the old weights make of their inputs: these rows are the inputs of the old.
+    AsBefore(&'a [f32]),
+    /// These rows, of all matrices side by side: with them, a sum that the product is a part of is
+    /// what it was.
+    Results(&'a [f32]),
+}

@@ -32,6 +32,29 @@ enum Weights {
     Bytes(bytes::Packed),
 }
 
+/// How the values of a product are stored, rows and weights alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    F32,
+    Pairs(Kind),
+    /// For processors with byte products.
+    Bytes,
+}
+
+impl Packing {
+    /// The fastest for a precision on this processor.
+    pub(crate) fn of(precision: Precision) -> Packing {
+        let level = Level::best();
+        match precision {
+            Precision::Q8 if level.has_byte_products() => Packing::Bytes,
+            Precision::Q8 => Packing::Pairs(Kind::Integers),
+            // Without products of bf16, f32 is both faster and closer.
+            Precision::Bf16 if level.has_bf16_products() => Packing::Pairs(Kind::Bf16),
+            Precision::Bf16 | Precision::F32 => Packing::F32,
+        }
+    }
+}
+
 /// The input rows of a product, rounded as its weights are; with f32 weights it stays empty.
 #[derive(Debug, Default)]
 pub(crate) struct RoundedRows {
@@ -53,7 +76,7 @@ impl Linear {
     pub(crate) fn new(
         matrices: &[(&Tensor, Vec<f32>)],
         depth: usize,
-        precision: Precision,
+        packing: Packing,
     ) -> Result<Linear, Error> {
         let columns = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
         let mut bias: Vec<f32> = matrices.iter().flat_map(|(_, bias)| bias).copied().collect();
@@ -83,33 +106,32 @@ impl Linear {
         };
         let new = || (Vec::new(), Vec::new(), Vec::new());
         let level = Level::best();
-        // Without products of bf16, f32 is both faster and closer.
-        let kind = match precision {
-            Precision::Q8 => Some(Kind::Integers),
-            Precision::Bf16 if level.has_bf16_products() => Some(Kind::Bf16),
-            Precision::Bf16 | Precision::F32 => None,
-        };
-        let weights = if precision == Precision::Q8 && level.has_byte_products() {
-            let mut packed = bytes::Packed::new(columns, depth);
-            packed.panels_mut().for_each_init(new, |(values, raw, _), (first, mut panel)| {
-                rows(first, values, raw);
-                panel.pack(level, values, depth);
-            });
-            Weights::Bytes(packed)
-        } else if let Some(kind) = kind {
-            let mut packed = pairs::Packed::new(columns, depth, kind);
-            packed.panels_mut().for_each_init(new, |(values, raw, codes), (first, mut panel)| {
-                rows(first, values, raw);
-                panel.pack(level, values, depth, codes);
-            });
-            Weights::Pairs(packed)
-        } else {
-            let mut packed = Packed::new(columns, depth);
-            packed.panels_mut().for_each_init(new, |(values, raw, _), (first, panel)| {
-                rows(first, values, raw);
-                matrix::pack(values, depth, panel);
-            });
-            Weights::F32(packed)
+        let weights = match packing {
+            Packing::Bytes => {
+                let mut packed = bytes::Packed::new(columns, depth);
+                packed.panels_mut().for_each_init(new, |(values, raw, _), (first, mut panel)| {
+                    rows(first, values, raw);
+                    panel.pack(level, values, depth);
+                });
+                Weights::Bytes(packed)
+            }
+            Packing::Pairs(kind) => {
+                let mut packed = pairs::Packed::new(columns, depth, kind);
+                let panels = packed.panels_mut();
+                panels.for_each_init(new, |(values, raw, codes), (first, mut panel)| {
+                    rows(first, values, raw);
+                    panel.pack(level, values, depth, codes);
+                });
+                Weights::Pairs(packed)
+            }
+            Packing::F32 => {
+                let mut packed = Packed::new(columns, depth);
+                packed.panels_mut().for_each_init(new, |(values, raw, _), (first, panel)| {
+                    rows(first, values, raw);
+                    matrix::pack(values, depth, panel);
+                });
+                Weights::F32(packed)
+            }
         };
         match failed.into_inner() {
             Ok(Some(error)) => Err(error),

@@ -4,7 +4,7 @@ pub(crate) mod attention;
 pub(crate) mod linear;
 
 pub(crate) use attention::{Heads, attend};
-pub(crate) use linear::{Linear, Output};
+pub(crate) use linear::{Linear, Output, Packing};
 
 use crate::kernels::lanes::layer_norm;
 use crate::tensors::Tensors;

@@ -124,10 +124,17 @@ impl<'a> Quantization<'a> {
     fn run_weights(mut self, progress: &mut Progress) -> Result<Quantized, Error> {
         let mut container = self.container.clone();
         let mut done = Vec::with_capacity(self.chosen.len());
-        for (index, target, errors) in self.targets(progress)? {
+        let calibrated = self.targets(progress)?;
+        for (index, target, errors) in calibrated.targets {
             done.push((index, errors));
             container.tensors[index].target = Some(target);
         }
+        let mut adjusted = Vec::new();
+        for (index, bias) in calibrated.biases {
+            adjusted.push(bias.name.clone());
+            container.tensors[index] = bias;
+        }
+        self.kept.retain(|kept| !adjusted.contains(&kept.name));
         let mut options = self.settings.options.clone();
         if self.settings.encoder == BlockEncoder::Reference {
             options.set("reference-order", "true");
@@ -135,6 +142,7 @@ impl<'a> Quantization<'a> {
         let mut plan = self.format.plan(&container, &options)?;
         plan.report.warnings.extend(per_tensor::note(self.settings));
         let mut report = QuantizeReport::new(&container, &plan, &done, self.kept);
+        report.adjusted = adjusted;
         if let Some(model) = &self.model {
             report.vectors = match calibrate::compare(&container, model, progress) {
                 Ok(change) => Some(change),

@@ -23,6 +23,9 @@ pub struct QuantizeReport {
     pub tensors: Vec<QuantizedTensor>,
     /// The tensors that stay as they are.
     pub kept: Vec<Kept>,
+    /// The biases that calibrating changed, so that errors are zero on average.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub adjusted: Vec<String>,
     /// The share of the ten nearest rows that are still among them: of product quantization, and what
     /// was measured of a file that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,6 +138,7 @@ impl QuantizeReport {
             loss: all.figures(),
             tensors,
             kept,
+            adjusted: Vec::new(),
             recall_at_10: None,
             vectors: None,
             calibrated: None,

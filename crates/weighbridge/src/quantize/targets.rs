@@ -1,12 +1,15 @@
 //! What each chosen tensor becomes.
 
 use super::blocks::Order;
+use super::calibrate::Calibrated;
 use super::tiles::{Tile, tiles};
 use super::{
-    Calibration, Domain, ErrorSums, Method, Quantization, QuantizeSettings, calibrate, per_tensor,
+    Calibration, Domain, ErrorSums, KeptReason, Method, Quantization, QuantizeSettings, calibrate,
+    per_tensor,
 };
 use weighbridge_codec::integer::Width;
 use weighbridge_codec::parallel::*;
+use weighbridge_encoder::Encoder;
 use weighbridge_format::model::Target;
 use weighbridge_format::{Advice, Error, Progress, Stage, Tensor};
 
@@ -21,28 +24,74 @@ pub(super) const EXCLUDE: Advice = Advice::Set {
 };
 
 impl Quantization<'_> {
-    /// What each chosen tensor becomes.
-    pub(super) fn targets(&mut self, progress: &mut Progress) -> Result<Vec<TensorTarget>, Error> {
+    /// What each chosen tensor becomes, and which biases go with that.
+    pub(super) fn targets(&mut self, progress: &mut Progress) -> Result<Calibrated, Error> {
         let values = self.chosen.iter().map(|c| self.container.tensors[c.tensor].count()).sum();
         self.container.limit_values(values)?;
         progress.begin(Stage::Scanning, Some(values))?;
-        let (mut orders, per_tensor) = self.orders(progress)?;
-        let mut list = Vec::new();
-        if let Some(model) = self.model.as_ref().filter(|_| self.calibrates) {
-            let texts = &self.settings.calibration;
-            match calibrate::targets(&self.container, model, &orders, texts, values, progress) {
-                Ok(targets) => list = targets,
-                // Nobody asked for it.
-                Err(Error::Refused(_)) if *texts == Calibration::Automatic => {
-                    self.calibrates = false;
-                    progress.begin(Stage::Quantizing, Some(values))?;
-                }
-                Err(other) => return Err(other),
-            }
-        } else {
-            progress.begin(Stage::Quantizing, Some(values))?;
+        let (orders, per_tensor) = self.orders(progress)?;
+        let model = self.model.clone().filter(|_| self.calibrates);
+        let Some(model) = model else {
+            let targets = self.by_themselves(orders, per_tensor, progress)?;
+            return Ok(Calibrated { targets, biases: Vec::new() });
+        };
+        let nobody_asked = self.settings.calibration == Calibration::Automatic;
+        let of_products = match calibrate::are_of_products(&self.container, &model, &orders) {
+            Ok(found) => found,
+            Err(Error::Refused(_)) if nobody_asked => vec![false; orders.len()],
+            Err(other) => return Err(other),
+        };
+        let (mut products, mut others) = (Vec::new(), Vec::new());
+        for (order, of_product) in orders.into_iter().zip(of_products) {
+            if of_product { &mut products } else { &mut others }.push(order);
         }
-        orders.retain(|(index, _)| !list.iter().any(|(done, ..)| done == index));
+        let mut targets = self.by_themselves(others, per_tensor, progress)?;
+        match self.calibrate(&model, &mut targets, &products, progress) {
+            Ok(mut calibrated) => {
+                calibrated.targets.extend(targets);
+                return Ok(calibrated);
+            }
+            Err(Error::Refused(_)) if nobody_asked => self.calibrates = false,
+            Err(other) => return Err(other),
+        }
+        targets.extend(self.by_themselves(products, Vec::new(), progress)?);
+        Ok(Calibrated { targets, biases: Vec::new() })
+    }
+
+    /// Rounds the weights of products, when what becomes of all others is known.
+    fn calibrate(
+        &self,
+        model: &Encoder,
+        others: &mut [TensorTarget],
+        products: &Orders,
+        progress: &mut Progress,
+    ) -> Result<Calibrated, Error> {
+        if products.is_empty() {
+            return Err(Error::refused("there is nothing to calibrate", ""));
+        }
+        let start = calibrate::with_stored(&self.container, others)?;
+        // Others than what can't be quantized are kept because somebody wants that.
+        let kept = |name: &str| self.kept.iter().find(|kept| kept.name == name);
+        let may_change =
+            |name: &str| kept(name).is_some_and(|k| k.reason == KeptReason::Unsuitable);
+        let texts = &self.settings.calibration;
+        calibrate::run(&self.container, &start, model, products, texts, &may_change, progress)
+    }
+
+    /// Quantizes tensors without an eye to what they are for.
+    fn by_themselves(
+        &self,
+        orders: Orders,
+        per_tensor: PerTensor,
+        progress: &mut Progress,
+    ) -> Result<Vec<TensorTarget>, Error> {
+        let indices = orders.iter().map(|o| o.0).chain(per_tensor.iter().map(|o| o.0));
+        let values = indices.map(|index| self.container.tensors[index].count()).sum::<u64>();
+        if values == 0 {
+            return Ok(Vec::new());
+        }
+        progress.begin(Stage::Quantizing, Some(values))?;
+        let mut list = Vec::new();
         for (index, width, clip) in per_tensor {
             let tensor = &self.container.tensors[index];
             let (target, errors) = per_tensor::target(tensor, width, self.settings.domain, clip)?;

@@ -36,6 +36,7 @@ pub(super) fn run(job: Quantization, progress: &mut Progress) -> Result<Quantize
             loss,
         }],
         kept,
+        adjusted: Vec::new(),
         recall_at_10: None,
         vectors: None,
         calibrated: None,

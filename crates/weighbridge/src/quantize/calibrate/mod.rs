@@ -1,23 +1,27 @@
 //! Rounding weights with an eye to what they are multiplied with.
 
 mod cholesky;
-mod hessian;
+mod inputs;
+mod lanes;
 mod rounding;
 mod texts;
 
 pub use texts::Calibration;
 
 use super::blocks::Order;
-use super::targets::EXCLUDE;
+use super::targets::{EXCLUDE, TensorTarget};
 use super::{ErrorSums, QuantizeSettings};
-use hessian::Hessian;
+use inputs::Inputs;
 use rounding::{ROWS, Rounding};
 use serde::Serialize;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use weighbridge_codec::DType;
 use weighbridge_codec::block::BlockType;
+use weighbridge_codec::convert::{convert, to_f32};
 use weighbridge_codec::parallel::*;
-use weighbridge_encoder::{Encoder, Settings};
-use weighbridge_format::model::{BlockCoded, Encoding, Produce, Target};
+use weighbridge_encoder::{ChosenWeights, Encoder, Rehearsed};
+use weighbridge_format::model::{Arrangement, BlockCoded, Data, Encoding, Produce, Target};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Error, Problem, Progress, Stage, Tensor, View};
 
@@ -51,53 +55,194 @@ pub(super) fn model(
     }
 }
 
-/// The tensors of the orders that are weights of a product, rounded. `values` are those of all orders.
-pub(super) fn targets<'a>(
+/// What calibrating made of a model.
+#[derive(Debug, Default)]
+pub(super) struct Calibrated {
+    /// The weights of products.
+    pub targets: Vec<TensorTarget>,
+    /// The biases that take back the mean error of these: the tensor's number, and what it becomes.
+    pub biases: Vec<(usize, Tensor)>,
+}
+
+/// Whether each of some tensors is the weights of a product that can be rounded with an eye to its
+/// inputs.
+///
+/// # Errors
+/// [`Error::Refused`] if none is.
+pub(super) fn are_of_products(
     container: &Container,
     encoder: &Encoder,
-    orders: &'a [(usize, Order)],
+    orders: &[(usize, Order)],
+) -> Result<Vec<bool>, Error> {
+    let names: HashSet<String> = encoder.products().into_iter().flatten().collect();
+    let fits = |(index, order): &(usize, Order)| {
+        names.contains(&container.tensors[*index].name) && order.codec.as_signed().is_some()
+    };
+    let found: Vec<_> = orders.iter().map(fits).collect();
+    if found.contains(&true) {
+        return Ok(found);
+    }
+    let what = "calibrating is for the weights of layers, and none of them is quantized";
+    Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"))
+}
+
+/// Rounds weights of products, one product after the other: each makes up for the errors before it, as
+/// far as the texts tell. `start` is the container with all other tensors as they will be stored;
+/// `may_change` says which tensors can take other values.
+pub(super) fn run(
+    container: &Container,
+    start: &Container,
+    encoder: &Encoder,
+    orders: &[(usize, Order)],
     calibration: &Calibration,
-    values: u64,
+    may_change: &dyn Fn(&str) -> bool,
     progress: &mut Progress,
-) -> Result<Vec<(usize, Target, ErrorSums)>, Error> {
-    let of_product = |names: Vec<String>| {
-        let named = |o: &(usize, Order)| names.contains(&container.tensors[o.0].name);
-        let signed = |o: &'a (usize, Order)| Some((o.0, &o.1, o.1.codec.as_signed()?));
-        orders.iter().filter(|o| named(o)).filter_map(signed).collect::<Vec<_>>()
+) -> Result<Calibrated, Error> {
+    let values = orders.iter().map(|(index, _)| container.tensors[*index].count()).sum::<u64>();
+    progress.begin(Stage::Calibrating, values)?;
+    let index: HashMap<&str, usize> =
+        container.tensors.iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
+    let find = |name: &str| {
+        let lacking = || Error::refused(format!("the model lacks the tensor {name}"), "");
+        index.get(name).copied().ok_or_else(lacking)
     };
-    let products: Vec<_> = encoder.products().into_iter().map(of_product).collect();
-    if products.iter().all(Vec::is_empty) {
-        let what = "calibrating is for the weights of layers, and none of them is quantized";
-        return Err(Error::refused(what, "with q8, q4, k6, k4, k3 or k2"));
-    }
-    let width = |orders: &Vec<(usize, &Order, BlockType)>| {
-        orders.first().map_or(0, |(index, ..)| to_len(container.tensors[*index].shape[1]))
+    let (products, mut made) = (encoder.products(), Calibrated::default());
+    let mut choose = |rehearsed: Rehearsed<'_>| {
+        let mut matrices = Vec::new();
+        for name in &products[rehearsed.product] {
+            let (weights, bias) = (find(name)?, find(&bias_of(name))?);
+            let order = orders.iter().find(|(index, _)| *index == weights).map(|(_, order)| order);
+            let tensor = &container.tensors[bias];
+            let biases = tensor.values_f32(0, to_len(tensor.count()))?;
+            matrices.push(Matrix { weights, order, bias, biases });
+        }
+        choose_product(container, start, &rehearsed, &matrices, may_change, &mut made, progress)
     };
-    let mut hessians: Vec<_> = products.iter().map(|orders| Hessian::new(width(orders))).collect();
-    let texts = calibration.texts();
-    progress.begin(Stage::Calibrating, texts.len() as u64)?;
-    let mut observer = |product: usize, rows: &[f32]| hessians[product].add(rows);
-    encoder.observe(&texts, &mut observer, &mut |more| progress.advance(more))?;
-    progress.begin(Stage::Quantizing, values)?;
-    let mut list = Vec::new();
-    for (mut hessian, orders) in hessians.into_iter().zip(products) {
-        if orders.is_empty() {
+    let bits = orders.iter().filter_map(|(_, order)| order.codec.as_signed()).map(BlockType::bits);
+    let texts = calibration.texts(bits.min().unwrap_or(0));
+    encoder.rehearse(start, &texts, &mut choose)?;
+    Ok(made)
+}
+
+/// A matrix of a product.
+struct Matrix<'a> {
+    weights: usize,
+    /// None if it is not for calibrating.
+    order: Option<&'a Order>,
+    bias: usize,
+    biases: Vec<f32>,
+}
+
+/// The bias that goes with weights of this name.
+fn bias_of(weights: &str) -> String {
+    format!("{}bias", weights.strip_suffix("weight").unwrap_or(weights))
+}
+
+fn choose_product(
+    container: &Container,
+    start: &Container,
+    rehearsed: &Rehearsed,
+    matrices: &[Matrix],
+    may_change: &dyn Fn(&str) -> bool,
+    made: &mut Calibrated,
+    progress: &mut Progress,
+) -> Result<ChosenWeights, Error> {
+    let free = matrices.iter().all(|matrix| {
+        let bias = &container.tensors[matrix.bias];
+        is_plain(bias) && may_change(&bias.name)
+    });
+    let mut inputs = None;
+    let (mut chosen, mut first) = (Vec::new(), 0);
+    for matrix in matrices {
+        let weights = &container.tensors[matrix.weights];
+        let count = matrix.biases.len();
+        let signed = matrix.order.and_then(|order| Some((order, order.codec.as_signed()?)));
+        let Some((order, method)) = signed else {
+            chosen.push((start.tensors[matrix.weights].clone(), matrix.biases.clone()));
+            first += count;
             continue;
+        };
+        if inputs.is_none() {
+            let biases: Vec<f32> = matrices.iter().flat_map(|m| &m.biases).copied().collect();
+            let width = to_len(weights.shape[1]);
+            inputs = Some(Inputs::new(rehearsed, width, &biases, free).ok_or_else(|| {
+                let what = format!("the inputs of {:?} are beyond the range of f32", weights.name);
+                Error::refused(what, "calibrate with other texts")
+            })?);
         }
-        hessian.finish();
-        let factor = cholesky::upper_factor(&hessian.sums, hessian.width).ok_or_else(|| {
-            let name = &container.tensors[orders[0].0].name;
-            let what = format!("the inputs of {name:?} are beyond the range of f32");
-            Error::refused(what, "calibrate with other texts")
-        })?;
-        for (index, order, method) in orders {
-            let tensor = &container.tensors[index];
-            let rounding = Rounding::new(method, hessian.width, &hessian.sums, &factor);
-            let (target, errors) = round(tensor, order, &rounding, progress)?;
-            list.push((index, target, errors));
+        let Some(inputs) = &inputs else { continue };
+        let rounding = Rounding::new(method, &inputs.factor, &inputs.squares);
+        let task = Task { tensor: weights, order, rounding: &rounding, inputs, first };
+        let (target, errors, mut biases) = task.round(&matrix.biases, progress)?;
+        let stored = stored(weights, &target)?;
+        made.targets.push((matrix.weights, target, errors));
+        if free {
+            let changed = with_values(&container.tensors[matrix.bias], &mut biases);
+            made.biases.push((matrix.bias, changed));
+        } else {
+            biases.clone_from(&matrix.biases);
+        }
+        chosen.push((stored, biases));
+        first += count;
+    }
+    Ok(chosen)
+}
+
+/// Whether a tensor is plain floats.
+fn is_plain(tensor: &Tensor) -> bool {
+    matches!(tensor.encoding, Encoding::Plain(DType::F32 | DType::F16 | DType::BF16))
+}
+
+/// A tensor of plain floats with other values, which become those that can be stored.
+fn with_values(tensor: &Tensor, values: &mut [f32]) -> Tensor {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let mut stored = Vec::new();
+    convert(DType::F32, tensor.encoding.stored(), &bytes, values.len(), &mut stored);
+    to_f32(tensor.encoding.stored(), &stored, 0, values);
+    let mut changed = tensor.clone();
+    changed.data = Data::Stored(View::owned(stored), Arrangement::default());
+    changed.origin = None;
+    changed
+}
+
+/// A tensor as it will be stored.
+fn stored(tensor: &Tensor, target: &Target) -> Result<Tensor, Error> {
+    let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
+    Tensor::stored(name, target.encoding.clone(), shape, View::owned(bytes_of(target)?))
+}
+
+fn bytes_of(target: &Target) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    target.data.produce(&mut |some| {
+        bytes.extend_from_slice(some);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// A container with some tensors as they will be stored. Their codes are made here and kept, since
+/// they are needed more than once.
+pub(super) fn with_stored(
+    container: &Container,
+    targets: &mut [TensorTarget],
+) -> Result<Container, Error> {
+    let mut after = container.clone();
+    for (index, target, _) in targets {
+        target.data = Arc::new(Codes(bytes_of(target)?));
+        after.tensors[*index] = stored(&container.tensors[*index], target)?;
+    }
+    Ok(after)
+}
+
+/// A container with all tensors as they will be stored.
+fn as_stored(container: &Container) -> Result<Container, Error> {
+    let mut after = container.clone();
+    for tensor in &mut after.tensors {
+        if let Some(target) = tensor.target.take() {
+            *tensor = stored(tensor, &target)?;
         }
     }
-    Ok(list)
+    Ok(after)
 }
 
 /// Compares the vectors of a model with those it has when its tensors are stored as is planned.
@@ -109,17 +254,7 @@ pub(super) fn compare(
 ) -> Result<VectorChange, Error> {
     let texts = texts::held_out();
     progress.begin(Stage::Comparing, 2 * texts.len() as u64)?;
-    let mut after = container.clone();
-    for tensor in &mut after.tensors {
-        let Some(target) = tensor.target.take() else { continue };
-        let mut bytes = Vec::new();
-        target.data.produce(&mut |some| {
-            bytes.extend_from_slice(some);
-            Ok(())
-        })?;
-        let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
-        *tensor = Tensor::stored(name, target.encoding, shape, View::owned(bytes))?;
-    }
+    let after = as_stored(container)?;
     let before = encoder.embed(&texts)?;
     progress.advance(texts.len() as u64)?;
     let after = runnable(&after)?.embed(&texts)?;
@@ -138,50 +273,65 @@ fn runnable(container: &Container) -> Result<Encoder, Error> {
         problem.message = format!("calibrating must run the model, but {}", problem.message);
         problem
     };
-    Encoder::new(container, &Settings::default()).map_err(|why| match why {
+    Encoder::to_rehearse(container).map_err(|why| match why {
         Error::Refused(problem) => Error::Refused(because(problem)),
         Error::Unsupported(problem) => Error::Unsupported(because(problem)),
         other => other,
     })
 }
 
-/// Rounds a matrix.
-fn round(
-    tensor: &Tensor,
-    order: &Order,
-    rounding: &Rounding,
-    progress: &mut Progress,
-) -> Result<(Target, ErrorSums), Error> {
-    let (rows, cols) = (tensor.shape[0], tensor.shape[1]);
-    let starts: Vec<u64> = (0..rows).step_by(ROWS).collect();
-    let some = |start: &u64| {
-        let n = to_len((rows - start) * cols).min(ROWS * to_len(cols));
-        let weights = tensor.values_f32(start * cols, n)?;
-        let rounded = rounding.rows(&weights).map_err(|why| {
-            let what = format!("tensor {:?}, a row from {start} on: {why}", tensor.name);
-            Error::refused(what, EXCLUDE)
-        })?;
-        let values: Vec<f32> = rounded.iter().flat_map(|row| row.values()).collect();
-        Ok((rounded, ErrorSums::of(&weights, &values)))
-    };
-    let mut parts = Vec::with_capacity(starts.len());
-    // A few at a time, so that progress is told.
-    for few in starts.chunks(16 * current_num_threads()) {
-        parts.extend(few.par_iter().map(some).collect::<Result<Vec<_>, Error>>()?);
-        let rounded = (few.len() * ROWS) as u64;
-        progress.advance((rows - few[0]).min(rounded) * cols)?;
-    }
-    let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
-    let layout = BlockCoded::layout_of(order.codec, &tensor.shape).ok_or_else(too_large)?;
-    let all = || parts.iter().flat_map(|(rows, _)| rows);
-    let front = layout.join_fronts(all().map(|row| [&row.scales[..], &row.sub_scales]));
-    let codes: Vec<u8> = all().flat_map(|row| row.packed(rounding.method)).collect();
-    let errors = parts.iter().fold(ErrorSums::default(), |sum, (_, errors)| sum.plus(*errors));
-    let encoding = Encoding::Blocks(Arc::new(BlockCoded::new(order.codec, View::owned(front))));
-    Ok((Target { encoding, data: Arc::new(Codes(codes)), bounds: order.clip }, errors))
+/// A matrix that is to be rounded.
+struct Task<'a> {
+    tensor: &'a Tensor,
+    order: &'a Order,
+    rounding: &'a Rounding<'a>,
+    inputs: &'a Inputs,
+    /// The number of its first row among those of the product.
+    first: usize,
 }
 
-/// The codes of a matrix; unlike others they can't be made one part at a time.
+impl Task<'_> {
+    /// What it becomes, the error that this makes, and the biases that go with it.
+    fn round(
+        &self,
+        biases: &[f32],
+        progress: &mut Progress,
+    ) -> Result<(Target, ErrorSums, Vec<f32>), Error> {
+        let (tensor, rounding) = (self.tensor, self.rounding);
+        let (rows, cols) = (to_len(tensor.shape[0]), to_len(tensor.shape[1]));
+        let starts: Vec<usize> = (0..rows).step_by(ROWS).collect();
+        let some = |start: &usize| {
+            let count = ROWS.min(rows - start);
+            let weights = tensor.values_f32((start * cols) as u64, count * cols)?;
+            let right_sides = self.inputs.right_sides(self.first + start, &weights);
+            let rounded = rounding.rows(&weights, right_sides.as_deref()).map_err(|why| {
+                let what = format!("tensor {:?}, a row from {start} on: {why}", tensor.name);
+                Error::refused(what, EXCLUDE)
+            })?;
+            let values: Vec<f32> = rounded.iter().flat_map(|row| row.values()).collect();
+            let pairs = weights.chunks_exact(cols).zip(values.chunks_exact(cols));
+            let biases = pairs.zip(&biases[*start..]).enumerate().map(|(i, ((old, new), bias))| {
+                self.inputs.bias(self.first + start + i, *bias, old, new)
+            });
+            let biases: Vec<f32> = biases.collect();
+            Ok((rounded, ErrorSums::of(&weights, &values), biases))
+        };
+        let parts = starts.par_iter().map(some).collect::<Result<Vec<_>, Error>>()?;
+        progress.advance(tensor.count())?;
+        let too_large = || Error::refused(format!("{:?} is too large", tensor.name), "");
+        let codec = self.order.codec;
+        let layout = BlockCoded::layout_of(codec, &tensor.shape).ok_or_else(too_large)?;
+        let all = || parts.iter().flat_map(|(rows, ..)| rows);
+        let front = layout.join_fronts(all().map(|row| [&row.scales[..], &row.sub_scales]));
+        let codes: Vec<u8> = all().flat_map(|row| row.packed(rounding.method)).collect();
+        let errors = parts.iter().map(|part| part.1).fold(ErrorSums::default(), ErrorSums::plus);
+        let encoding = Encoding::Blocks(Arc::new(BlockCoded::new(codec, View::owned(front))));
+        let target = Target { encoding, data: Arc::new(Codes(codes)), bounds: self.order.clip };
+        Ok((target, errors, parts.into_iter().flat_map(|part| part.2).collect()))
+    }
+}
+
+/// The codes of a matrix. Those of calibrated weights can't be made one part at a time.
 #[derive(Debug)]
 struct Codes(Vec<u8>);
 

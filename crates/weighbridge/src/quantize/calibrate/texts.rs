@@ -7,8 +7,11 @@ use weighbridge_format::Error;
 /// Sentences on all kinds of subjects, one a line.
 const BUILT_IN: &str = include_str!("texts.txt");
 
+/// What else models meet: queries, names, notes, code, other languages.
+const VARIED: &str = include_str!("varied.txt");
+
 /// One in so many of the built-in sentences is only for comparing.
-const HELD_OUT: usize = 7;
+const HELD_OUT: usize = 4;
 
 /// Which texts a model is watched with while its weights are rounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,13 +34,20 @@ impl Calibration {
         texts_of_lines(name, input).map(Calibration::Texts)
     }
 
-    pub(super) fn texts(&self) -> Vec<String> {
+    /// The texts for codes of so many bits. The finer they are, the fewer errors there are to make up
+    /// for, and the fewer texts tell how.
+    pub(super) fn texts(&self, bits: usize) -> Vec<String> {
         let mut texts = match self {
             Calibration::Never => Vec::new(),
             Calibration::Automatic => built_in(false),
             Calibration::Texts(texts) => texts.clone(),
         };
         texts.extend(mixed(&texts));
+        if *self == Calibration::Automatic {
+            texts.extend(VARIED.lines().map(str::to_owned));
+            let every = if bits >= 6 { 2 } else { 1 };
+            texts = texts.into_iter().step_by(every).collect();
+        }
         texts
     }
 }
