@@ -16,6 +16,7 @@ mod python;
 mod quantize;
 mod search;
 mod share;
+mod stats;
 mod table;
 mod text;
 mod texts;
@@ -35,6 +36,7 @@ fn main() -> Outcome<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.as_slice() {
         [verb, file] if verb == verify::CHILD => verify::child(Path::new(file)),
+        [verb] if verb == stats::CHILD => stats::child(),
         [verb, from, to, sync] if verb == words::CONVERT => {
             words::convert(Path::new(from), Path::new(to), sync)
         }
@@ -84,6 +86,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("open", open::measure as fn(&Files) -> Outcome<Vec<table::Row>>),
         ("inspect", inspect::measure),
         ("verify", verify::measure),
+        ("stats", stats::measure),
         ("convert", convert::measure),
         ("unpack", unpack::measure),
         ("quantize", quantize::measure),

@@ -3,8 +3,11 @@
 use crate::Outcome;
 use crate::files::Files;
 use crate::process;
-use crate::table::{Row, throughput_ratio};
+use crate::search::limits::read;
+use crate::table::{Row, throughput_beside, throughput_ratio};
 use crate::timing::{Samples, in_turn};
+use memmap2::Mmap;
+use std::fs::File;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
@@ -22,26 +25,30 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     process::run("cp", &[files.model_embd.as_os_str(), copy.as_os_str()])?;
     let mut rows = Vec::new();
     for (what, file, threads) in [
-        ("verify EMBD, one thread; peer: crc32fast, one thread", &files.model_embd, "1"),
-        ("verify EMBD, all cores; peer: as above", &files.model_embd, "0"),
-        ("verify a copy by `cp`, one thread; peer: as above", &copy, "1"),
-        ("verify a copy by `cp`, all cores; peer: as above", &copy, "0"),
+        ("verify EMBD, one thread", &files.model_embd, "1"),
+        ("verify EMBD, all cores", &files.model_embd, "0"),
+        ("verify a copy by `cp`, one thread", &copy, "1"),
+        ("verify a copy by `cp`, all cores", &copy, "0"),
     ] {
         let bytes = std::fs::metadata(file)?.len();
-        let [ours, peer] = in_child(file, threads)?;
-        rows.push(throughput_ratio(what, &ours, &peer, bytes, 0.7));
+        let [ours, peer, pages] = in_child(file, threads)?;
+        let row = |peer: &str| format!("{what}; peer: {peer}");
+        rows.push(throughput_ratio(&row("crc32fast, one thread"), &ours, &peer, bytes, 0.7));
+        rows.push(throughput_beside(&row("mapping and reading, as many"), &ours, &pages, bytes));
     }
     std::fs::remove_file(copy)?;
     Ok(rows)
 }
 
-/// Times of ours and of the peer's, from a process with so many threads (0: one a core).
-fn in_child(file: &Path, threads: &str) -> Outcome<[Samples; 2]> {
+/// Times of ours, of the peer's and of reading the mapped file, from a process with so many threads
+/// (0: one a core).
+fn in_child(file: &Path, threads: &str) -> Outcome<[Samples; 3]> {
     let mut command = Command::new(std::env::current_exe()?);
     process::samples(command.arg(CHILD).arg(file).env("RAYON_NUM_THREADS", threads))
 }
 
-/// Prints a line of times of ours, and one of the peer's.
+/// Prints a line of times of ours, one of the peer's, and one of having the file's pages mapped and
+/// reading them: what no check of a mapped file can be faster than.
 pub fn child(file: &Path) -> Outcome<()> {
     let bytes = std::fs::read(file)?;
     let verify = || {
@@ -50,11 +57,21 @@ pub fn child(file: &Path) -> Outcome<()> {
         });
         assert!(verdict.is_ok_and(|v| v.ok && v.format == Some("embd")), "the file is fine");
     };
+    let pages = || {
+        let file = File::open(file).expect("the file is there");
+        // SAFETY: nobody changes the file while it is measured.
+        let map = unsafe { Mmap::map(&file) }.expect("files can be mapped");
+        black_box(read(&map));
+    };
     let samples = in_turn(
         ROUNDS,
-        [&mut || verify(), &mut || {
-            black_box(crc32fast::hash(black_box(&bytes)));
-        }],
+        [
+            &mut || verify(),
+            &mut || {
+                black_box(crc32fast::hash(black_box(&bytes)));
+            },
+            &mut || pages(),
+        ],
     );
     process::print(&samples);
     Ok(())

@@ -2,7 +2,7 @@
 //! usearch and NumPy.
 
 mod data;
-mod limits;
+pub mod limits;
 mod load;
 mod turns;
 

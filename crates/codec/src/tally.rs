@@ -1,15 +1,12 @@
 //! Counts and moments of many values: what statistics are made of.
 //!
-//! The loops have sixteen lanes side by side and a fixed order of sums. Compilers make vectors of
-//! them, once they may use the processor's instructions, so that every level gives the same bits.
+//! Sums have sixteen lanes and a fixed order, so that every level gives the same bits.
 
 use crate::simd::{Eight, Level, dispatch};
 
-/// Values side by side.
-const LANES: usize = 16;
-
-/// How many edges [`count_below`] takes.
-pub const EDGES: usize = 9;
+/// Values that are counted together, as many as the nearest cache holds: counts of fewer than 2^24
+/// are exact in f32.
+const TOGETHER: usize = 1 << 12;
 
 /// Count, bounds, mean and deviation of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,18 +45,34 @@ impl Moments {
         negative_inf: 0,
     };
 
-    /// Of some values, at most 2^32 of them.
+    /// Of some values.
     pub fn of(level: Level, values: &[f32]) -> Moments {
+        let parts = values.chunks(TOGETHER).map(|part| Moments::of_part(level, part));
+        parts.fold(Moments::NONE, Moments::join)
+    }
+
+    fn of_part(level: Level, values: &[f32]) -> Moments {
         let mut moments = sums(level, values);
-        if moments.finite > 0 {
-            moments.mean /= moments.finite as f64;
-            moments.squares = squares(level, values, moments.mean);
-        }
-        if moments.finite < values.len() as u64 {
+        // Only what is not finite makes the squares so: those of all f32 fit a double.
+        if !moments.squares.is_finite() {
+            let finite: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
             let count = |what: fn(f32) -> bool| values.iter().filter(|v| what(**v)).count() as u64;
-            moments.nan = count(f32::is_nan);
-            moments.inf = count(|v| v == f32::INFINITY);
-            moments.negative_inf = count(|v| v == f32::NEG_INFINITY);
+            return Moments {
+                nan: count(f32::is_nan),
+                inf: count(|v| v == f32::INFINITY),
+                negative_inf: count(|v| v == f32::NEG_INFINITY),
+                ..Moments::of_part(level, &finite)
+            };
+        }
+        if moments.finite > 0 {
+            let (sum, squares) = (moments.mean, moments.squares);
+            moments.mean = sum / moments.finite as f64;
+            moments.squares = squares - sum * moments.mean;
+            // Values that are far from zero, and close to each other: hardly a digit would be left.
+            if moments.squares < squares * 1e-3 {
+                let apart = |v: &f32| (f64::from(*v) - moments.mean).powi(2);
+                moments.squares = values.iter().map(apart).sum();
+            }
         }
         moments
     }
@@ -91,198 +104,229 @@ impl Moments {
 }
 
 dispatch! {
-    /// Counts, bounds and, in the place of the mean, the sum.
+    /// Counts and bounds, as if all were finite; in the place of the mean the sum, and in that of the
+    /// squares those of the values.
     fn sums(values: &[f32]) -> Moments = eight sums_with;
-    /// The sum of the squares of the distances from a value.
-    fn squares(values: &[f32], mean: f64) -> f64 = eight squares_with;
     /// Adds to `counts`, for each edge, how many values are below it. NaN is below none.
-    pub fn count_below(values: &[f32], edges: &[f32; EDGES], counts: &mut [u64; EDGES])
-        = eight count_below_with;
-    /// Whether a value begins with these 16 bits.
-    fn has_prefix(values: &[f32], prefix: u32) -> bool = eight has_prefix_with;
-}
-
-/// The values behind the last whole chunk as one; what is missing is NaN, which counts for nothing.
-#[inline(always)]
-fn last_chunk(rest: &[f32]) -> [[f32; LANES]; 1] {
-    let mut last = [f32::NAN; LANES];
-    last[..rest.len()].copy_from_slice(rest);
-    [last]
+    pub fn count_below(values: &[f32], edges: &[f32], counts: &mut [u64]) = eight count_below_with;
+    /// Adds the values to `found` that are not below the first edge but below the second, and counts
+    /// those below the first.
+    pub fn collect_between(values: &[f32], edges: [f32; 2], found: &mut Vec<f32>) -> u64
+        = eight collect_between_with;
 }
 
 #[inline(always)]
-fn sums_with<V: Eight>(_: V::Token, values: &[f32]) -> Moments {
-    let (mut sum, mut zero, mut finite) = ([0f64; LANES], [0u32; LANES], [0u32; LANES]);
-    let (mut min, mut max) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
-    let (whole, rest) = values.as_chunks::<LANES>();
-    for chunks in [whole, &last_chunk(rest)] {
-        for chunk in chunks {
-            for i in 0..LANES {
-                let v = chunk[i];
-                let is_finite = v.abs() < f32::INFINITY;
-                let low = if is_finite { v } else { f32::INFINITY };
-                let high = if is_finite { v } else { f32::NEG_INFINITY };
-                sum[i] += f64::from(if is_finite { v } else { 0.0 });
-                min[i] = if low < min[i] { low } else { min[i] };
-                max[i] = if high > max[i] { high } else { max[i] };
-                zero[i] += u32::from(v == 0.0);
-                finite[i] += u32::from(is_finite);
-            }
-        }
+fn sums_with<V: Eight>(token: V::Token, values: &[f32]) -> Moments {
+    let mut bounds = Bounds::<V>::new(token);
+    let (mut sums, mut more_sums) = ([0f64; 8], [0f64; 8]);
+    let (mut squares, mut more_squares) = ([0f64; 8], [0f64; 8]);
+    let (sixteens, behind) = values.as_chunks::<16>();
+    let (last, rest) = behind.as_chunks::<8>();
+    for sixteen in sixteens {
+        let (x, y) = (V::load(token, &sixteen[..8]), V::load(token, &sixteen[8..]));
+        x.add_moments(&mut sums, &mut squares);
+        y.add_moments(&mut more_sums, &mut more_squares);
+        bounds.add(x);
+        bounds.add(y);
     }
-    let total = |lanes: [u32; LANES]| lanes.iter().map(|n| u64::from(*n)).sum();
+    for eight in last {
+        let x = V::load(token, eight);
+        x.add_moments(&mut sums, &mut squares);
+        bounds.add(x);
+    }
+    V::load_padded(token, rest).add_moments(&mut sums, &mut squares);
+    let (mut min, mut max, mut zero) = (f32::INFINITY, f32::NEG_INFINITY, 0);
+    for v in bounds.min.to_array().into_iter().chain(rest.iter().copied()) {
+        min = if v < min { v } else { min };
+    }
+    for v in bounds.max.to_array().into_iter().chain(rest.iter().copied()) {
+        max = if v > max { v } else { max };
+    }
+    for v in rest {
+        zero += u64::from(*v == 0.0);
+    }
     Moments {
-        finite: total(finite),
-        min: min.into_iter().fold(f32::INFINITY, f32::min),
-        max: max.into_iter().fold(f32::NEG_INFINITY, f32::max),
-        mean: sum.iter().sum(),
-        zero: total(zero),
+        finite: values.len() as u64,
+        min,
+        max,
+        mean: sums.iter().sum::<f64>() + more_sums.iter().sum::<f64>(),
+        squares: squares.iter().sum::<f64>() + more_squares.iter().sum::<f64>(),
+        zero: zero + total::<V>(bounds.zeros),
         ..Moments::NONE
     }
 }
 
-#[inline(always)]
-fn squares_with<V: Eight>(_: V::Token, values: &[f32], mean: f64) -> f64 {
-    let mut sum = [0f64; LANES];
-    let (whole, rest) = values.as_chunks::<LANES>();
-    for chunks in [whole, &last_chunk(rest)] {
-        for chunk in chunks {
-            for i in 0..LANES {
-                let apart = f64::from(chunk[i]) - mean;
-                let apart = if chunk[i].abs() < f32::INFINITY { apart } else { 0.0 };
-                sum[i] += apart * apart;
-            }
-        }
-    }
-    sum.iter().sum()
+/// The smallest and the largest value of each lane, and how many are zero.
+struct Bounds<V: Eight> {
+    min: V,
+    max: V,
+    zeros: V::Sums,
+    /// The smallest number: of all magnitudes only zero is below it.
+    tiny: V,
 }
 
-#[inline(always)]
-fn count_below_with<V: Eight>(
-    _: V::Token,
-    values: &[f32],
-    edges: &[f32; EDGES],
-    counts: &mut [u64; EDGES],
-) {
-    let mut below = [[0u32; LANES]; EDGES];
-    let (whole, rest) = values.as_chunks::<LANES>();
-    for chunks in [whole, &last_chunk(rest)] {
-        for chunk in chunks {
-            for e in 0..EDGES {
-                for i in 0..LANES {
-                    below[e][i] += u32::from(chunk[i] < edges[e]);
-                }
-            }
-        }
-    }
-    for (count, below) in counts.iter_mut().zip(below) {
-        *count += below.iter().map(|n| u64::from(*n)).sum::<u64>();
-    }
-}
-
-#[inline(always)]
-fn has_prefix_with<V: Eight>(_: V::Token, values: &[f32], prefix: u32) -> bool {
-    values.iter().fold(false, |any, v| any | (v.to_bits() >> 16 == prefix))
-}
-
-/// How often each code of 16 bits occurred, among fewer than 2^32 of them.
-#[derive(Clone, Debug)]
-pub struct CodeCounts {
-    /// Neighbours are counted apart: adding to the same place twice would wait for memory.
-    even: Box<[u32; CODES]>,
-    odd: Box<[u32; CODES]>,
-    /// Bytes that were counted as a code with a zero behind them.
-    alone: u64,
-}
-
-/// Codes of 16 bits.
-pub const CODES: usize = 1 << 16;
-
-impl CodeCounts {
-    /// Nothing was counted yet.
-    pub fn new() -> CodeCounts {
-        CodeCounts { even: zeros(), odd: zeros(), alone: 0 }
-    }
-
-    /// Counts codes of 16 bits, little-endian.
-    pub fn add_pairs(&mut self, raw: &[u8]) {
-        let (fours, rest) = raw.as_chunks::<4>();
-        for four in fours {
-            self.add([
-                u16::from_le_bytes([four[0], four[1]]),
-                u16::from_le_bytes([four[2], four[3]]),
-            ]);
-        }
-        if let [low, high, ..] = rest {
-            self.even[usize::from(u16::from_le_bytes([*low, *high]))] += 1;
-        }
-    }
-
-    /// Counts bytes, two at a time: [`CodeCounts::of_bytes`] takes them apart again.
-    pub fn add_bytes(&mut self, raw: &[u8]) {
-        self.add_pairs(raw);
-        if raw.len() % 2 == 1 {
-            self.even[usize::from(raw[raw.len() - 1])] += 1;
-            self.alone += 1;
-        }
-    }
-
-    /// Counts the first 16 bits of values.
-    pub fn add_prefixes(&mut self, values: &[f32]) {
-        let (twos, rest) = values.as_chunks::<2>();
-        twos.iter().for_each(|two| self.add(two.map(prefix)));
-        rest.iter().for_each(|v| self.even[usize::from(prefix(*v))] += 1);
-    }
-
-    /// Counts the last 16 bits of the values with these first 16.
-    pub fn add_rests(&mut self, level: Level, values: &[f32], prefix: u16) {
-        for part in values.chunks(64) {
-            if has_prefix(level, part, prefix.into()) {
-                for v in part.iter().filter(|v| v.to_bits() >> 16 == u32::from(prefix)) {
-                    self.even[(v.to_bits() & 0xFFFF) as usize] += 1;
-                }
-            }
+impl<V: Eight> Bounds<V> {
+    #[inline(always)]
+    fn new(token: V::Token) -> Bounds<V> {
+        Bounds {
+            min: V::splat(token, f32::INFINITY),
+            max: V::splat(token, f32::NEG_INFINITY),
+            zeros: V::sums(token, 0),
+            tiny: V::splat(token, f32::from_bits(1)),
         }
     }
 
     #[inline(always)]
-    fn add(&mut self, [even, odd]: [u16; 2]) {
-        self.even[usize::from(even)] += 1;
-        self.odd[usize::from(odd)] += 1;
-    }
-
-    /// How often each byte occurred, where bytes were counted.
-    pub fn of_bytes(&self) -> Vec<u64> {
-        let mut bytes = vec![0; 256];
-        for (code, count) in self.to_vec().into_iter().enumerate() {
-            bytes[code & 0xFF] += count;
-            bytes[code >> 8] += count;
-        }
-        bytes[0] -= self.alone;
-        bytes
-    }
-
-    /// How often each code occurred.
-    pub fn to_vec(&self) -> Vec<u64> {
-        let both = self.even.iter().zip(&self.odd[..]);
-        both.map(|(even, odd)| u64::from(*even) + u64::from(*odd)).collect()
+    fn add(&mut self, x: V) {
+        self.min = x.min(self.min);
+        self.max = x.max(self.max);
+        self.zeros = V::count_less(self.zeros, x.abs(), self.tiny);
     }
 }
 
-impl Default for CodeCounts {
-    fn default() -> CodeCounts {
-        CodeCounts::new()
+/// The sum of counts, each of which is small.
+#[inline(always)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn total<V: Eight>(counts: V::Sums) -> u64 {
+    V::from_sums(counts).to_array().iter().map(|count| *count as u64).sum()
+}
+
+#[inline(always)]
+fn count_below_with<V: Eight>(token: V::Token, values: &[f32], edges: &[f32], counts: &mut [u64]) {
+    for part in values.chunks(TOGETHER) {
+        let mut slots = counts.iter_mut();
+        // As many at a time as registers hold, which are read from the nearest cache again then.
+        let (threes, rest) = edges.as_chunks::<3>();
+        for three in threes {
+            count_below_each::<V, 3>(token, part, three, &mut slots);
+        }
+        for edge in rest.as_chunks::<1>().0 {
+            count_below_each::<V, 1>(token, part, edge, &mut slots);
+        }
     }
 }
 
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation)]
-fn prefix(value: f32) -> u16 {
-    (value.to_bits() >> 16) as u16
+fn count_below_each<'a, V: Eight, const N: usize>(
+    token: V::Token,
+    values: &[f32],
+    edges: &[f32; N],
+    slots: &mut impl Iterator<Item = &'a mut u64>,
+) {
+    let limits = edges.map(|edge| V::splat(token, edge));
+    let mut below = [V::sums(token, 0); N];
+    let (whole, rest) = values.as_chunks::<8>();
+    for eight in whole {
+        let x = V::load(token, eight);
+        for (below, limit) in below.iter_mut().zip(limits) {
+            *below = V::count_less(*below, x, limit);
+        }
+    }
+    for ((below, edge), slot) in below.into_iter().zip(edges).zip(slots) {
+        *slot += total::<V>(below) + rest.iter().filter(|v| *v < edge).count() as u64;
+    }
 }
 
-fn zeros() -> Box<[u32; CODES]> {
-    vec![0; CODES].try_into().unwrap_or_else(|_| Box::new([0; CODES]))
+/// Values whose being between the edges is asked at once.
+const GROUP: usize = 16;
+
+#[inline(always)]
+fn collect_between_with<V: Eight>(
+    token: V::Token,
+    values: &[f32],
+    [low, high]: [f32; 2],
+    found: &mut Vec<f32>,
+) -> u64 {
+    let (from, to) = (V::splat(token, low), V::splat(token, high));
+    let nothing = V::splat(token, f32::NEG_INFINITY);
+    let mut count = 0;
+    for part in values.chunks(TOGETHER) {
+        let (groups, rest) = part.as_chunks::<GROUP>();
+        // Few groups have one, and nobody can guess which: they are listed without a branch.
+        let (mut listed, mut hits) = ([0; TOGETHER / GROUP], 0);
+        let mut below = V::sums(token, 0);
+        for (number, group) in groups.iter().enumerate() {
+            let mut largest = nothing;
+            for eight in group.as_chunks::<8>().0 {
+                let x = V::load(token, eight);
+                below = V::count_less(below, x, from);
+                largest = V::select_less(x, to, x, nothing).max(largest);
+            }
+            listed[hits] = number;
+            hits += usize::from(largest.any_reaches(from));
+        }
+        for number in &listed[..hits] {
+            let (mut some, mut n) = ([0.0; GROUP], 0);
+            for v in groups[*number] {
+                some[n % GROUP] = v;
+                n += usize::from(v >= low) & usize::from(v < high);
+            }
+            found.extend_from_slice(&some[..n]);
+        }
+        found.extend(rest.iter().copied().filter(|v| *v >= low && *v < high));
+        count += total::<V>(below) + rest.iter().filter(|v| **v < low).count() as u64;
+    }
+    count
+}
+
+/// How often each code of 8 or 16 bits occurred, among fewer than 2^32 of them.
+#[derive(Clone, Debug)]
+pub struct CodeCounts {
+    /// Neighbours are counted apart: adding to the same place twice would wait for memory.
+    tables: Vec<u32>,
+    /// How many codes there are.
+    codes: usize,
+}
+
+/// Tables for codes of 8 bits, and for those of 16.
+const BYTE_TABLES: usize = 8;
+const PAIR_TABLES: usize = 2;
+const PAIRS: usize = 1 << 16;
+
+impl CodeCounts {
+    /// Of codes of 8 bits.
+    pub fn of_bytes() -> CodeCounts {
+        CodeCounts { tables: vec![0; BYTE_TABLES << 8], codes: 1 << 8 }
+    }
+
+    /// Of codes of 16 bits, little-endian.
+    pub fn of_pairs() -> CodeCounts {
+        CodeCounts { tables: vec![0; PAIR_TABLES * PAIRS], codes: PAIRS }
+    }
+
+    /// Counts codes.
+    pub fn add(&mut self, raw: &[u8]) {
+        let (eights, rest) = raw.as_chunks::<8>();
+        if let Ok(tables) = <&mut [u32; PAIR_TABLES * PAIRS]>::try_from(&mut self.tables[..]) {
+            for eight in eights {
+                let codes = u64::from_le_bytes(*eight);
+                for i in 0..4 {
+                    let code = (codes >> (16 * i)) as usize % PAIRS;
+                    tables[i % PAIR_TABLES * PAIRS + code] += 1;
+                }
+            }
+            for two in rest.as_chunks::<2>().0 {
+                tables[usize::from(u16::from_le_bytes(*two))] += 1;
+            }
+        } else if let Ok(tables) = <&mut [u32; BYTE_TABLES << 8]>::try_from(&mut self.tables[..]) {
+            for eight in eights {
+                let codes = u64::from_le_bytes(*eight);
+                for i in 0..8 {
+                    tables[i << 8 | (codes >> (8 * i)) as usize % 256] += 1;
+                }
+            }
+            rest.iter().for_each(|code| tables[usize::from(*code)] += 1);
+        }
+    }
+
+    /// How often each code occurred.
+    pub fn to_vec(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.codes];
+        for table in self.tables.chunks_exact(self.codes) {
+            counts.iter_mut().zip(table).for_each(|(sum, count)| *sum += u64::from(*count));
+        }
+        counts
+    }
 }
 
 #[cfg(test)]
@@ -328,27 +372,37 @@ mod tests {
 
     #[test]
     fn every_level_gives_the_same_bits() {
-        let edges = [-0.8, -0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8];
+        let edges = [-0.8, -0.6, -0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, f32::INFINITY];
         for n in [0, 1, 7, 16, 33, 64, 100, 5000] {
             let all = values(n);
             let made = |level| {
-                let (mut below, mut rests) = ([0; EDGES], CodeCounts::new());
+                let (mut below, mut found) = ([0; 10], Vec::new());
                 count_below(level, &all, &edges, &mut below);
-                rests.add_rests(level, &all, 0xBF00);
+                let before = collect_between(level, &all, [-0.25, 0.0], &mut found);
                 let m = Moments::of(level, &all);
                 let bits = [m.mean.to_bits(), m.squares.to_bits(), u64::from(m.min.to_bits())];
-                (format!("{m:?}"), bits, below, rests.even)
+                (format!("{m:?}"), bits, below, before, found)
             };
             for level in Level::available() {
                 assert_eq!(made(level), made(Level::PLAIN), "{level} {n}");
             }
-            let (.., below, rests) = made(Level::best());
+            let (.., below, before, found) = made(Level::best());
             for (edge, below) in edges.iter().zip(below) {
                 assert_eq!(below, all.iter().filter(|v| *v < edge).count() as u64);
             }
-            let begins = all.iter().filter(|v| v.to_bits() >> 16 == 0xBF00).count();
-            assert_eq!(rests.iter().map(|n| *n as usize).sum::<usize>(), begins);
+            assert_eq!(before, all.iter().filter(|v| **v < -0.25).count() as u64);
+            let between = all.iter().copied().filter(|v| (-0.25..0.0).contains(v));
+            assert_eq!(found, between.collect::<Vec<_>>());
         }
+    }
+
+    /// Far from zero squares say little about how close values are to each other.
+    #[test]
+    fn values_close_to_each_other_have_small_deviations() {
+        let all: Vec<f32> = (0..10_000).map(|i| 30_000.0 + (i % 5) as f32 / 256.0).collect();
+        let m = Moments::of(Level::best(), &all);
+        assert!((m.squares / 10_000.0 * 65536.0 - 2.0).abs() < 1e-9, "{}", m.squares);
+        assert_eq!(Moments::of(Level::best(), &[0.1; 10_000]).squares, 0.0);
     }
 
     #[test]
@@ -367,13 +421,13 @@ mod tests {
     #[test]
     fn codes_are_counted_one_by_one() {
         let raw: Vec<u8> = (0..10_007u32).map(|i| (i * i % 251) as u8).collect();
-        let (mut bytes, mut pairs) = (CodeCounts::new(), CodeCounts::new());
-        bytes.add_bytes(&raw);
-        pairs.add_pairs(&raw[..10_006]);
-        let (mut each, mut each_pair) = (vec![0u64; 256], vec![0u64; CODES]);
+        let (mut bytes, mut pairs) = (CodeCounts::of_bytes(), CodeCounts::of_pairs());
+        bytes.add(&raw);
+        pairs.add(&raw[..10_006]);
+        let (mut each, mut each_pair) = (vec![0u64; 256], vec![0u64; PAIRS]);
         raw.iter().for_each(|b| each[usize::from(*b)] += 1);
         let words = raw[..10_006].chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]));
         words.for_each(|code| each_pair[usize::from(code)] += 1);
-        assert!(bytes.of_bytes() == each && pairs.to_vec() == each_pair);
+        assert!(bytes.to_vec() == each && pairs.to_vec() == each_pair);
     }
 }

@@ -276,6 +276,32 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
+    fn count_less(counts: __m256i, a: Self, b: Self) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe {
+            // All bits, where it holds, are minus one.
+            let less = _mm256_cmp_ps::<_CMP_LT_OQ>(a.0, b.0);
+            _mm256_sub_epi32(counts, _mm256_castps_si256(less))
+        }
+    }
+
+    #[inline(always)]
+    fn add_moments(self, sums: &mut [f64; 8], squares: &mut [f64; 8]) {
+        // SAFETY: the processor has AVX2, see the token; there are eight doubles of each.
+        unsafe {
+            let (low, high) = (_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            for (half, at) in [(low, 0), (high, 4)] {
+                let value = _mm256_cvtps_pd(half);
+                let (sum, square) = (sums.as_mut_ptr().add(at), squares.as_mut_ptr().add(at));
+                _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_loadu_pd(sum), value));
+                // The square is exact, so that rounding once is rounding its sum.
+                let more = _mm256_fmadd_pd(value, value, _mm256_loadu_pd(square));
+                _mm256_storeu_pd(square, more);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn from_u8(_: Token, bytes: [u8; 8]) -> Self {
         // SAFETY: the processor has AVX2, see the token; there are eight bytes.
         F32x8(unsafe {

@@ -146,10 +146,22 @@ pub trait Eight: Vector {
     fn add_codes(sums: Self::Sums, codes: &[u8; 16], factors: &[i16; 16]) -> Self::Sums;
     /// Adds the squares of codes `2 * i` and `2 * i + 1` to sum `i`.
     fn add_code_squares(sums: Self::Sums, codes: &[u8; 16]) -> Self::Sums;
+    /// Adds one to sum `i` where lane `i` of `a` is less than that of `b`.
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums;
     /// Bit fields as signed integers. Lane `i` takes `words[i / 4]`, of which the field is brought to
     /// the top, `left[i]` bits to the left, and back with its sign, `right` bits to the right. Both
     /// are less than 32.
     fn from_fields(token: Self::Token, words: [u32; 2], left: &[u32; 8], right: u32) -> Self;
+
+    /// Adds lane `i` to sum `i`, and its square, in doubles, which hold squares of f32 exactly.
+    #[inline(always)]
+    fn add_moments(self, sums: &mut [f64; 8], squares: &mut [f64; 8]) {
+        for ((value, sum), square) in self.to_array().into_iter().zip(sums).zip(squares) {
+            let value = f64::from(value);
+            *sum += value;
+            *square += value * value;
+        }
+    }
 
     /// The sums of the lanes of each, like [`Eight::sum`].
     #[inline(always)]

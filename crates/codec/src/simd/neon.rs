@@ -254,6 +254,16 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
+        // SAFETY: the processor has NEON, see the token.
+        unsafe {
+            // All bits, where it holds, are minus one.
+            let less = |i: usize| vreinterpretq_s32_u32(vcltq_f32(a.0[i], b.0[i]));
+            [vsubq_s32(counts[0], less(0)), vsubq_s32(counts[1], less(1))]
+        }
+    }
+
+    #[inline(always)]
     fn from_u8(_: Token, bytes: [u8; 8]) -> Self {
         // SAFETY: the processor has NEON, see the token; there are eight bytes.
         F32x8(unsafe {

@@ -223,6 +223,11 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
     }
 
     #[inline(always)]
+    fn count_less(counts: [i32; 8], a: Self, b: Self) -> [i32; 8] {
+        std::array::from_fn(|i| counts[i].wrapping_add(i32::from(a.0[i] < b.0[i])))
+    }
+
+    #[inline(always)]
     fn from_u8(_: PlainToken, bytes: [u8; 8]) -> Self {
         Plain(bytes.map(f32::from))
     }

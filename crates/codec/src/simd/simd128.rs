@@ -228,6 +228,13 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
+        // All bits, where it holds, are minus one.
+        let less = |i: usize| f32x4_lt(a.0[i], b.0[i]);
+        [i32x4_sub(counts[0], less(0)), i32x4_sub(counts[1], less(1))]
+    }
+
+    #[inline(always)]
     fn from_u8(_: Token, bytes: [u8; 8]) -> Self {
         let words = u16x8_extend_low_u8x16(u64x2_splat(u64::from_le_bytes(bytes)));
         let (low, high) = (u32x4_extend_low_u16x8(words), u32x4_extend_high_u16x8(words));

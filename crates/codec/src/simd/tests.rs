@@ -52,8 +52,20 @@ fn lane_by_lane_with<V: Eight>(token: V::Token, a: &[f32], b: &[f32]) -> Vec<f32
         a.mul_power_of_two(splat(f32::from_bits(3))),
     ];
     results.extend(V::transpose(rows));
+    let counts = V::count_less(V::count_less(V::sums(token, 7), a, b), b, splat(1.0));
+    results.push(V::from_sums(counts));
     let mut values: Vec<f32> = results.iter().flat_map(|v| v.to_array()).collect();
     values.extend(results.iter().map(|v| v.sum()));
+    let mut moments = [[1e-9; 8], [1e9; 8]];
+    let [sums, squares] = &mut moments;
+    a.add_moments(sums, squares);
+    b.add_moments(sums, squares);
+    // All bits of doubles, in parts that floats hold.
+    let bits = moments.as_flattened().iter().flat_map(|v| {
+        let bits = if v.is_nan() { 0 } else { v.to_bits() };
+        [bits & 0xFF_FFFF, bits >> 24 & 0xFF_FFFF, bits >> 48]
+    });
+    values.extend(bits.map(|part| part as f32));
     let four: [V; 4] = std::array::from_fn(|i| results[i]);
     values.extend(V::sum_each(four));
     values.extend(V::sum_each([four[0], four[1], four[2]]));

@@ -24,10 +24,27 @@ pub struct Vocabulary {
     count: usize,
     /// What tokens are taken from.
     settled: Arc<OnceLock<Bytes>>,
-    starts: Arc<OnceLock<Vec<usize>>>,
+    starts: Arc<OnceLock<Starts>>,
     index: Arc<OnceLock<Index>>,
     /// Special tokens by name (`pad`, `unk`, `cls`, `sep`, `mask`).
     pub special: Vec<(String, u32)>,
+}
+
+/// Where tokens begin, in half the memory where they are not too many bytes for that.
+#[derive(Debug)]
+enum Starts {
+    Near(Vec<u32>),
+    Far(Vec<usize>),
+}
+
+impl Starts {
+    /// That of a token; one that is not there begins nowhere.
+    fn get(&self, id: usize) -> usize {
+        match self {
+            Starts::Near(starts) => starts.get(id).map_or(usize::MAX, |start| *start as usize),
+            Starts::Far(starts) => starts.get(id).copied().unwrap_or(usize::MAX),
+        }
+    }
 }
 
 /// Width of the length in front of a token.
@@ -160,25 +177,30 @@ impl Vocabulary {
 
     /// The token with this number.
     pub fn token(&self, id: usize) -> Option<Cow<'_, str>> {
-        self.starts().get(id).map(|&at| String::from_utf8_lossy(self.raw(at).0))
+        (id < self.count).then(|| String::from_utf8_lossy(self.at(id)))
     }
 
-    fn starts(&self) -> &[usize] {
+    /// The bytes of a token that is there.
+    fn at(&self, id: usize) -> &[u8] {
+        self.raw(self.starts().get(id)).0
+    }
+
+    fn starts(&self) -> &Starts {
         self.starts.get_or_init(|| {
             let mut at = 0;
-            (0..self.count)
-                .map(|_| {
-                    let start = at;
-                    at = self.raw(at).1;
-                    start
-                })
-                .collect()
+            let each = (0..self.count).map(|_| std::mem::replace(&mut at, self.raw(at).1));
+            match u32::try_from(self.entries.len()) {
+                Ok(_) => {
+                    Starts::Near(each.map(|at| u32::try_from(at).unwrap_or(u32::MAX)).collect())
+                }
+                Err(_) => Starts::Far(each.collect()),
+            }
         })
     }
 
     /// The number of a token; of several that are the same, the first one's.
     pub fn find(&self, token: &str) -> Option<usize> {
-        self.index().find(token.as_bytes(), |at| self.raw(at).0)
+        self.index().find(token.as_bytes(), |id| self.at(id))
     }
 
     /// The first token that was there before: its number, and the earlier one's.
@@ -202,8 +224,7 @@ impl Vocabulary {
     }
 
     fn index(&self) -> &Index {
-        self.index
-            .get_or_init(|| Index::new(self.starts(), self.entries.len(), |at| self.raw(at).0))
+        self.index.get_or_init(|| Index::new(self.count, |id| self.at(id)))
     }
 
     /// All tokens in order.

@@ -1,74 +1,96 @@
-//! Of f32, in two walks. The first finds the moments, and counts the values by their first 16 bits:
-//! that says in which of these groups the median is. The second counts within that group, and
-//! between the edges of the histogram.
+//! Of f32, in two walks. The first finds the moments, and takes a sample, which tells nearly where
+//! the median is. The second counts between the edges of the histogram, and collects the few values
+//! near the median: it is one of them. Where it is not, it is found by counting again and again.
 
-use super::list::{BLOCK, PART, add_counts, blocks};
-use super::{Bins, Stats};
+use super::list::blocks;
+use super::{BINS, Bins, Stats};
+use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::Level;
-use weighbridge_codec::tally::{CodeCounts, EDGES, Moments, count_below};
-use weighbridge_format::{Error, Tensor};
+use weighbridge_codec::tally::{Moments, collect_between, count_below};
+use weighbridge_format::{Encoding, Error, Tensor};
+use zerocopy::FromBytes;
 
-/// What one walk found in some parts.
-struct Found {
-    /// Of each part by itself: joined in their order they don't depend on who did which.
-    moments: Vec<Moments>,
-    below: [u64; EDGES],
-    /// Counts of codes, of one kind or two.
-    codes: [Vec<u64>; 2],
-}
+/// Values that one thread goes through at a time, and those that are read at once, which the nearest
+/// cache holds.
+const PART: usize = 1 << 21;
+const BLOCK: usize = 1 << 12;
+const PIECE: usize = 1 << 10;
 
-impl Found {
-    fn nothing() -> Found {
-        Found { moments: Vec::new(), below: [0; EDGES], codes: [Vec::new(), Vec::new()] }
-    }
+/// Values near the median are collected up to this many.
+const MOST: usize = 1 << 23;
 
-    fn join(mut self, other: Found) -> Found {
-        self.moments.extend(other.moments);
-        self.below.iter_mut().zip(other.below).for_each(|(a, b)| *a += b);
-        let ([a, b], [c, d]) = (self.codes, other.codes);
-        self.codes = [add_counts(a, c), add_counts(b, d)];
-        self
-    }
-}
+/// Edges between the bins of a histogram.
+const EDGES: usize = BINS - 1;
 
-/// Walks through all parts of a tensor, on all cores: what a part begins with, what its values add to
-/// that, and what was found.
-fn walk<S>(
+/// Walks through all parts of a tensor, on all cores. `add` puts a block of values, whose number it is
+/// told, to what was found in its part; what parts found is joined in their order.
+fn walk<T: Send>(
     tensor: &Tensor,
-    begin: impl Fn() -> S + Send + Sync,
-    add: impl Fn(&mut S, &[f32]) + Send + Sync,
-    end: impl Fn(S) -> Found + Send + Sync,
-) -> Result<Found, Error> {
+    nothing: impl Fn() -> T + Send + Sync,
+    add: impl Fn(&mut T, usize, &[f32]) + Send + Sync,
+    join: impl Fn(T, T) -> T + Send + Sync,
+) -> Result<T, Error> {
     let parts: Vec<u64> = (0..tensor.count()).step_by(PART).collect();
     let part = |start: u64| {
-        let (mut raw, mut values, mut state) = (Vec::new(), vec![0.0; BLOCK], begin());
-        for (at, n) in blocks(tensor, start) {
+        let (mut raw, mut values, mut found) = (Vec::new(), vec![0.0; BLOCK], nothing());
+        for (at, n) in blocks(tensor, start, PART, BLOCK) {
+            let number = usize::try_from(at).unwrap_or(usize::MAX) / BLOCK;
+            // Values that are there need not be copied.
+            if tensor.encoding == Encoding::Plain(DType::F32) && cfg!(target_endian = "little") {
+                let bytes = tensor.canonical(at, n, &mut raw)?;
+                if let Ok(values) = <[f32]>::ref_from_bytes(bytes) {
+                    add(&mut found, number, values);
+                    continue;
+                }
+            }
             tensor.decode(at, &mut values[..n], &mut raw)?;
-            add(&mut state, &values[..n]);
+            add(&mut found, number, &values[..n]);
         }
-        Ok(end(state))
+        Ok(found)
     };
-    parts.into_par_iter().map(part).try_reduce(Found::nothing, |a, b| Ok(a.join(b)))
+    parts.into_par_iter().map(part).try_reduce(&nothing, |a, b| Ok(join(a, b)))
+}
+
+/// What the first walk finds.
+#[derive(Default)]
+struct First {
+    /// Of each part by itself: joined in their order they don't depend on who did which.
+    moments: Vec<Moments>,
+    /// The smallest and the largest value of each block: edges beyond them need no counting.
+    bounds: Vec<[f32; 2]>,
+    sample: Vec<f32>,
+}
+
+/// What the second walk finds.
+#[derive(Default)]
+struct Second {
+    below: [u64; EDGES],
+    /// Values near the median, how many there were, and how many are below them.
+    near: Vec<f32>,
+    nearby: u64,
+    before: u64,
+}
+
+impl Second {
+    /// The values of a rank and of the same or the next one, if they were collected.
+    fn select(&mut self, lower: u64, upper: u64) -> Option<[f32; 2]> {
+        let place = usize::try_from(lower.checked_sub(self.before)?).ok()?;
+        let is_whole = self.near.len() as u64 == self.nearby;
+        if !is_whole || upper - self.before >= self.nearby {
+            return None;
+        }
+        let (_, found, above) = self.near.select_nth_unstable_by(place, f32::total_cmp);
+        let next = above.iter().copied().fold(f32::INFINITY, f32::min);
+        Some([*found, if upper == lower { *found } else { next }])
+    }
 }
 
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     let level = Level::best();
-    let first = walk(
-        tensor,
-        || (Moments::NONE, CodeCounts::new()),
-        |(moments, codes), values| {
-            *moments = moments.join(Moments::of(level, values));
-            codes.add_prefixes(values);
-        },
-        |(moments, codes)| Found {
-            moments: vec![moments],
-            codes: [codes.to_vec(), Vec::new()],
-            ..Found::nothing()
-        },
-    )?;
-    let m = first.moments.into_iter().fold(Moments::NONE, Moments::join);
+    let first = look(tensor, level)?;
+    let m = first.moments.iter().copied().fold(Moments::NONE, Moments::join);
     let mut s = Stats {
         count: tensor.count(),
         nan: m.nan,
@@ -83,22 +105,14 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     s.std = (m.squares / m.finite as f64).sqrt();
     let mut bins = Bins::new(s.min, s.max, false);
     let edges = std::array::from_fn(|i| bins.edges.get(i + 1).map_or(f32::INFINITY, |e| above(*e)));
-    let lower = group(&first.codes[0], (m.finite - 1) / 2);
-    let upper = group(&first.codes[0], m.finite / 2);
-    let second = walk(
-        tensor,
-        || (Found::nothing(), [CodeCounts::new(), CodeCounts::new()]),
-        |(found, [low, high]), values| {
-            count_below(level, values, &edges, &mut found.below);
-            low.add_rests(level, values, lower.prefix);
-            if upper.prefix != lower.prefix {
-                high.add_rests(level, values, upper.prefix);
-            }
-        },
-        |(found, codes)| Found { codes: codes.map(|codes| codes.to_vec()), ..found },
-    )?;
-    let high = usize::from(upper.prefix != lower.prefix);
-    s.median = f64::midpoint(lower.value(&second.codes[0]), upper.value(&second.codes[high])) + 0.0;
+    let around = around_median(first.sample);
+    let mut second = count(tensor, level, edges, &first.bounds, around)?;
+    let [lower, upper] = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
+    let [lower, upper] = match second.select(lower, upper) {
+        Some(found) => found.map(f64::from),
+        None => [select(tensor, level, lower, around)?, select(tensor, level, upper, around)?],
+    };
+    s.median = f64::midpoint(lower, upper) + 0.0;
     let mut before = 0;
     let ends = second.below.iter().map(|below| below - m.negative_inf).take(bins.counts.len() - 1);
     for (count, end) in bins.counts.iter_mut().zip(ends.chain([m.finite])) {
@@ -109,6 +123,93 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     Ok(s)
 }
 
+fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
+    // More of a large tensor: the more values there are, the fewer of them should be collected.
+    let count = tensor.count();
+    let every = (count >> 16).clamp(16, 512).max(count >> 21);
+    let every = usize::try_from(every).unwrap_or(BLOCK).min(BLOCK);
+    walk(
+        tensor,
+        First::default,
+        |first, number, values| {
+            let moments = Moments::of(level, values);
+            match first.moments.last_mut() {
+                Some(sum) => *sum = sum.join(moments),
+                None => first.moments.push(moments),
+            }
+            let all_finite = moments.finite == values.len() as u64;
+            first.bounds.push(match all_finite {
+                true => [moments.min, moments.max],
+                false => [f32::NEG_INFINITY, f32::INFINITY],
+            });
+            // From another place in each block, so that no column of a matrix is preferred.
+            let start = number.wrapping_mul(0x9E37_79B1) >> 8 & 0xFFFF;
+            let some = values.iter().skip(start % every).step_by(every);
+            first.sample.extend(some.filter(|v| v.is_finite()));
+        },
+        |mut a, b| {
+            a.moments.extend(b.moments);
+            a.bounds.extend(b.bounds);
+            a.sample.extend(b.sample);
+            a
+        },
+    )
+}
+
+/// Two values that the median is hardly ever not between, by a sample: three and a half standard
+/// deviations of its rank away.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn around_median(mut sample: Vec<f32>) -> [f32; 2] {
+    let (half, away) = (sample.len() / 2, (1.75 * (sample.len() as f64).sqrt()) as usize + 1);
+    let mut at = |place: Option<usize>| {
+        let place = place.filter(|place| *place < sample.len())?;
+        Some(*sample.select_nth_unstable_by(place, f32::total_cmp).1)
+    };
+    [
+        at(half.checked_sub(away)).unwrap_or(f32::NEG_INFINITY),
+        at(half.checked_add(away)).unwrap_or(f32::INFINITY),
+    ]
+}
+
+fn count(
+    tensor: &Tensor,
+    level: Level,
+    edges: [f32; EDGES],
+    bounds: &[[f32; 2]],
+    [low, high]: [f32; 2],
+) -> Result<Second, Error> {
+    // Neither of the two is collected: either may be there in great numbers.
+    let near = [low.next_up(), high];
+    walk(
+        tensor,
+        Second::default,
+        |second, number, values| {
+            let all = [f32::NEG_INFINITY, f32::INFINITY];
+            let [min, max] = bounds.get(number).copied().unwrap_or(all);
+            let first = edges.partition_point(|edge| *edge <= min);
+            let last = edges.partition_point(|edge| *edge <= max).max(first);
+            second.below[last..].iter_mut().for_each(|below| *below += values.len() as u64);
+            let had = second.near.len();
+            // In pieces, so that the next values are fetched while these are counted.
+            for piece in values.chunks(PIECE) {
+                count_below(level, piece, &edges[first..last], &mut second.below[first..last]);
+                second.before += collect_between(level, piece, near, &mut second.near);
+            }
+            second.nearby += (second.near.len() - had) as u64;
+            second.near.truncate(MOST);
+        },
+        |mut a, b| {
+            a.below.iter_mut().zip(b.below).for_each(|(a, b)| *a += b);
+            a.before += b.before;
+            a.nearby += b.nearby;
+            if a.near.len() + b.near.len() <= MOST {
+                a.near.extend(b.near);
+            }
+            a
+        },
+    )
+}
+
 /// The smallest f32 that is not below a value.
 #[allow(clippy::cast_possible_truncation)]
 fn above(value: f64) -> f32 {
@@ -116,42 +217,43 @@ fn above(value: f64) -> f32 {
     if f64::from(near) < value { near.next_up() } else { near }
 }
 
-/// Values with the same first 16 bits, and a rank among them.
-#[derive(Clone, Copy)]
-struct Group {
-    prefix: u16,
-    rank: u64,
-}
-
-/// The group that the finite value of a rank is in.
-fn group(counts: &[u64], mut rank: u64) -> Group {
-    // Negative numbers come first, the largest magnitudes at their head.
-    let finite = (0x8000..=0xFF7F).rev().chain(0..=0x7F7F);
-    let mut last = 0;
-    for prefix in finite {
-        let count = counts.get(usize::from(prefix)).copied().unwrap_or(0);
-        if rank < count {
-            return Group { prefix, rank };
-        }
-        rank -= count;
-        last = prefix;
-    }
-    Group { prefix: last, rank }
-}
-
-impl Group {
-    /// The value of the rank, by how often the last 16 bits of the group's values occur.
-    fn value(self, counts: &[u64]) -> f64 {
-        let is_negative = self.prefix >> 15 == 1;
-        let (mut rank, mut rest) = (self.rank, 0u16);
-        for code in 0..=u16::MAX {
-            rest = if is_negative { u16::MAX - code } else { code };
-            let count = counts.get(usize::from(rest)).copied().unwrap_or(0);
-            if rank < count {
-                break;
+/// The value of a rank among all that are no NaN, by counting those below some edges, then below edges
+/// between the two that it is between. The first edges are where it is likely.
+fn select(tensor: &Tensor, level: Level, rank: u64, [low, high]: [f32; 2]) -> Result<f64, Error> {
+    let finite = |v: f32| key(v.clamp(f32::MIN, f32::MAX));
+    let likely = [low, low.next_up(), high, high.next_up()].map(finite);
+    let (mut from, mut to) = (key(f32::MIN), key(f32::INFINITY));
+    let mut edges: [u32; EDGES] = std::array::from_fn(|i| likely[i % likely.len()]);
+    while to - from > 1 {
+        let values = edges.map(value);
+        let below = walk(
+            tensor,
+            || [0; EDGES],
+            |below, _, block| count_below(level, block, &values, below),
+            |a, b| std::array::from_fn(|i| a[i] + b[i]),
+        )?;
+        for (edge, below) in edges.into_iter().zip(below) {
+            if below <= rank {
+                from = from.max(edge);
+            } else {
+                to = to.min(edge);
             }
-            rank -= count;
         }
-        f64::from(f32::from_bits(u32::from(self.prefix) << 16 | u32::from(rest)))
+        let (first, span) = (u64::from(from), u64::from(to - from));
+        edges = std::array::from_fn(|i| {
+            let edge = first + span * (i as u64 + 1) / (EDGES as u64 + 1);
+            u32::try_from(edge).unwrap_or(to)
+        });
     }
+    Ok(f64::from(value(from)))
+}
+
+/// Ordered as the numbers are: negative ones flipped, positive ones above them.
+fn key(value: f32) -> u32 {
+    let bits = value.to_bits();
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+fn value(key: u32) -> f32 {
+    f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }

@@ -9,9 +9,10 @@ use weighbridge_format::{Error, Tensor};
 /// Sorting so many is cheaper than anything else.
 pub(super) const FEW: u64 = 4096;
 
-/// Values that are counted by one thread at a time, and those that are read at once.
-pub(super) const PART: usize = 1 << 21;
-pub(super) const BLOCK: usize = 1 << 14;
+/// Codes that are counted by one thread at a time, and those that are read at once. A part has a
+/// table of its own, so it is a large one.
+const PART: usize = 1 << 23;
+const BLOCK: usize = 1 << 16;
 
 pub(super) fn of_few(tensor: &Tensor) -> Result<Stats, Error> {
     let mut list = Vec::new();
@@ -25,18 +26,14 @@ pub(super) fn of_codes(
     dtype: DType,
     value: impl Fn(Scalar) -> f64,
 ) -> Result<Stats, Error> {
-    type Steps = (fn(&mut CodeCounts, &[u8]), fn(&CodeCounts) -> Vec<u64>);
-    let (add, counted): Steps = match dtype.bits() {
-        8 => (CodeCounts::add_bytes, CodeCounts::of_bytes),
-        _ => (CodeCounts::add_pairs, CodeCounts::to_vec),
-    };
+    let empty = if dtype.bits() == 8 { CodeCounts::of_bytes } else { CodeCounts::of_pairs };
     let parts: Vec<u64> = (0..tensor.count()).step_by(PART).collect();
     let part = |start: u64| {
-        let (mut raw, mut codes) = (Vec::new(), CodeCounts::new());
-        for (at, n) in blocks(tensor, start) {
-            add(&mut codes, tensor.canonical(at, n, &mut raw)?);
+        let (mut raw, mut codes) = (Vec::new(), empty());
+        for (at, n) in blocks(tensor, start, PART, BLOCK) {
+            codes.add(tensor.canonical(at, n, &mut raw)?);
         }
-        Ok(counted(&codes))
+        Ok(codes.to_vec())
     };
     let counts =
         parts.into_par_iter().map(part).try_reduce(Vec::new, |a, b| Ok(add_counts(a, b)))?;
@@ -47,14 +44,19 @@ pub(super) fn of_codes(
 }
 
 /// The blocks of the part that begins with a value: first value and length of each.
-pub(super) fn blocks(tensor: &Tensor, start: u64) -> impl Iterator<Item = (u64, usize)> {
-    let end = tensor.count().min(start + PART as u64);
-    let length = move |at: u64| usize::try_from(end - at).unwrap_or(usize::MAX).min(BLOCK);
-    (start..end).step_by(BLOCK).map(move |at| (at, length(at)))
+pub(super) fn blocks(
+    tensor: &Tensor,
+    start: u64,
+    part: usize,
+    block: usize,
+) -> impl Iterator<Item = (u64, usize)> {
+    let end = tensor.count().min(start + part as u64);
+    let length = move |at: u64| usize::try_from(end - at).unwrap_or(usize::MAX).min(block);
+    (start..end).step_by(block).map(move |at| (at, length(at)))
 }
 
 /// The sum of counts of the same things; none are as good as zeros.
-pub(super) fn add_counts(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
+fn add_counts(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
     if a.is_empty() {
         return b;
     }

@@ -92,7 +92,7 @@ fn read_blocks(
     scan_values: bool,
 ) -> Result<Vec<Block>, Error> {
     const BLOCK: u64 = 1 << 20;
-    const CACHED: usize = 1 << 16;
+    const CACHED: usize = 1 << 14;
     let mut spans = Vec::new();
     let mut at = 0;
     for region in container.regions.list() {
