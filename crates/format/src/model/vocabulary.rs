@@ -188,7 +188,10 @@ impl Vocabulary {
     fn starts(&self) -> &Starts {
         self.starts.get_or_init(|| {
             let mut at = 0;
-            let each = (0..self.count).map(|_| std::mem::replace(&mut at, self.raw(at).1));
+            let each = (0..self.count).map(|_| {
+                let next = self.raw(at).1;
+                std::mem::replace(&mut at, next)
+            });
             match u32::try_from(self.entries.len()) {
                 Ok(_) => {
                     Starts::Near(each.map(|at| u32::try_from(at).unwrap_or(u32::MAX)).collect())
