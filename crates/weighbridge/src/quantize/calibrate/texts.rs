@@ -16,7 +16,7 @@ const HELD_OUT: usize = 4;
 /// Which texts a model is watched with while its weights are rounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Calibration {
-    /// Plain English that comes with the program, if the model can be run and the method goes with it.
+    /// Texts of many kinds that come with the program, if the model can be run and the method goes with it.
     #[default]
     Automatic,
     /// None: weights are rounded by themselves.
