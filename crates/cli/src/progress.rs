@@ -56,7 +56,7 @@ fn long(stage: Stage) -> u64 {
     match stage {
         Stage::Writing | Stage::Fetching => LONG,
         // Each value has four bytes.
-        Stage::Scanning | Stage::Calibrating | Stage::Quantizing | Stage::Training => LONG / 4,
+        Stage::Scanning | Stage::Quantizing | Stage::Training => LONG / 4,
         _ => 100,
     }
 }

@@ -190,9 +190,9 @@ fn a_terminal_sees_how_far_the_work_is() {
     };
     assert!(seen.contains(" texts") && seen.contains(" left"), "{seen}");
     assert!(seen.contains("3,000 vectors"), "{seen}");
-    // Calibration is counted in texts, rounding in values.
+    // Calibration is counted in the values that it rounds.
     let seen = in_terminal(at, "weighbridge quantize model small.mcf").unwrap();
-    assert!(seen.contains("calibrating model") && seen.contains(" texts, "), "{seen}");
+    assert!(seen.contains("calibrating model") && seen.contains(" values, "), "{seen}");
     let elsewhere = run(at, &["quantize", "model", "other.mcf"]);
     assert_eq!(err(&elsewhere), "");
 }
