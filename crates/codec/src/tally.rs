@@ -295,13 +295,14 @@ impl CodeCounts {
     }
 
     /// Counts codes.
+    #[allow(clippy::cast_possible_truncation, reason = "a code at a time is cut off")]
     pub fn add(&mut self, raw: &[u8]) {
         let (eights, rest) = raw.as_chunks::<8>();
         if let Ok(tables) = <&mut [u32; PAIR_TABLES * PAIRS]>::try_from(&mut self.tables[..]) {
             for eight in eights {
                 let codes = u64::from_le_bytes(*eight);
                 for i in 0..4 {
-                    let code = (codes >> (16 * i)) as usize % PAIRS;
+                    let code = usize::from((codes >> (16 * i)) as u16);
                     tables[i % PAIR_TABLES * PAIRS + code] += 1;
                 }
             }
@@ -312,7 +313,7 @@ impl CodeCounts {
             for eight in eights {
                 let codes = u64::from_le_bytes(*eight);
                 for i in 0..8 {
-                    tables[i << 8 | (codes >> (8 * i)) as usize % 256] += 1;
+                    tables[(i << 8) | usize::from((codes >> (8 * i)) as u8)] += 1;
                 }
             }
             rest.iter().for_each(|code| tables[usize::from(*code)] += 1);
