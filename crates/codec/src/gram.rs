@@ -1,8 +1,8 @@
 //! Sums of products of columns, over many rows: how the values of rows go together.
 //!
-//! Such sums are estimates by nature, so values are rounded to [`LARGEST`] steps to each side of zero,
-//! by a scale for each column. Two rows are then multiplied and added by one instruction, and sums
-//! over [`PAIRS_TOGETHER`] pairs are exact, in whatever order they are made.
+//! Such sums are estimates by nature, so values are rounded to 2,047 steps to each side of zero, by a
+//! scale for each column. Two rows are then multiplied and added by one instruction, and sums over 128
+//! pairs are exact, in whatever order they are made.
 
 use crate::panel::{Lines, PANEL};
 use crate::parallel::*;
