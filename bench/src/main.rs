@@ -29,7 +29,8 @@ mod words;
 use files::Files;
 use std::path::Path;
 
-/// A failure ends the run: a table with holes would be taken for the whole.
+/// A failure ends the run: a table with holes would be taken for the whole. Sections that are done have
+/// been printed.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
@@ -81,7 +82,6 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         [] => !["text", "opq", "encode", "search"].contains(&name),
         sections => sections.iter().any(|s| s == name),
     };
-    let mut rows = Vec::new();
     for (name, measure) in [
         ("open", open::measure as fn(&Files) -> Outcome<Vec<table::Row>>),
         ("inspect", inspect::measure),
@@ -101,9 +101,10 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
     ] {
         if wanted(name) {
             eprintln!("measuring {name}");
-            rows.extend(measure(files)?);
+            let (time, rows) = timing::seconds(|| measure(files));
+            let table = table::render(&rows?);
+            println!("\n{name}, measured in {time:.0} s\n\n{table}");
         }
     }
-    print!("{}", table::render(&rows));
     Ok(())
 }

@@ -35,7 +35,7 @@ pub fn throughput_ratio(what: &str, ours: &Samples, peer: &Samples, bytes: u64, 
         rates(ours),
         rates(peer),
         format!("{best:.2} / {median:.2}"),
-        format!(">= {limit} of its speed"),
+        format!(">= {} of its speed", short(limit)),
         verdict(best >= limit, median >= limit),
     )
 }
@@ -58,7 +58,7 @@ pub fn operations_ratio(
         text(ours),
         text(peer),
         format!("{best:.2} / {median:.2}"),
-        limit.map(|limit| format!(">= {limit} of its speed")).unwrap_or_default(),
+        limit.map(|limit| format!(">= {} of its speed", short(limit))).unwrap_or_default(),
         limit.map_or("", |limit| verdict(best >= limit, median >= limit)),
     )
 }
@@ -100,7 +100,7 @@ pub fn rate_ratio(
         rates(ours),
         rates(peer),
         format!("{best:.2} / {median:.2}"),
-        format!(">= {limit} of its speed"),
+        format!(">= {} of its speed", short(limit)),
         verdict(best >= limit, median >= limit),
     )
 }

@@ -20,7 +20,7 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     let made = WordFiles::prepare(files)?;
     let mut python = Python::start(&files.python)?;
     let (text, copy) = (files.work.join("converted.vec"), files.work.join("copied.vec"));
-    let (binary, read) = (files.work.join("read.bin"), files.work.join("read.fifu"));
+    let (binary, read) = (files.work.join("read.w2v"), files.work.join("read.fifu"));
     let convert = |from: &Path, to: &Path| -> Outcome<f64> {
         settle(to)?;
         let (time, done) = seconds(|| process::run(&files.program, &arguments(from, to)));
