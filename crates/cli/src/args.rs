@@ -80,6 +80,16 @@ Examples:
   weighbridge convert vectors.npy embeddings.f32bin --records ids.csv")]
     Convert(Convert),
     Quantize(Quantize),
+    /// Make a file out of a description in JSON
+    #[command(
+        after_help = "The description is an object of sizevars, metadata, tensors, words and records, see docs/new.md.
+
+Examples:
+  weighbridge new model.oinf --data model.json
+  weighbridge new vectors.npy --data vectors.json
+  weighbridge inspect model.oinf --values"
+    )]
+    New(New),
     Lookup(Lookup),
     Similar(Similar),
     Analogy(Analogy),
@@ -325,6 +335,30 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct New {
+    #[command(flatten)]
+    pub output: Destination,
+    /// The description: a file with a JSON object; - is standard input
+    #[arg(long, short, value_name = "FILE")]
+    pub data: PathBuf,
+    /// Target format; by default the output's extension decides
+    #[arg(long, value_name = "FORMAT", value_parser = Named::formats())]
+    pub to: Option<String>,
+    /// Print the plan, the sizes and the losses without writing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Proceed even if something can't be kept
+    #[arg(long)]
+    pub allow_loss: bool,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ListFormats {
     /// Print an array of objects
     #[arg(long)]
@@ -439,6 +473,7 @@ pub(crate) fn command() -> Command {
         ("diff", none),
         ("select", |_| true),
         ("convert", |_| true),
+        ("new", |_| true),
         ("quantize", |info| info.quantized.is_some()),
     ] {
         let written = |option: &OptionSpec| {

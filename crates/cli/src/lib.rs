@@ -15,8 +15,30 @@ mod talk;
 mod version;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 use std::time::Instant;
+
+/// With which code a process should end. Unlike the standard library's it can be asked for the number,
+/// which is for whoever ends the process in another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitCode(u8);
+
+impl ExitCode {
+    /// All is well.
+    pub const SUCCESS: ExitCode = ExitCode(0);
+    /// Something is not.
+    pub const FAILURE: ExitCode = ExitCode(1);
+
+    /// The number.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl From<u8> for ExitCode {
+    fn from(number: u8) -> ExitCode {
+        ExitCode(number)
+    }
+}
 
 /// Runs a command line, the program's name first, and says with which code the process should end.
 /// Output goes to standard output, messages to standard error.

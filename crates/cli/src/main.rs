@@ -6,5 +6,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     weighbridge::source::exit_cleanly_on_signals();
-    weighbridge_cli::run(std::env::args_os())
+    ExitCode::from(weighbridge_cli::run(std::env::args_os()).number())
 }

@@ -70,6 +70,12 @@ fn steps(page: &str) -> Vec<(String, Vec<String>)> {
     list
 }
 
+/// Blocks that are files, by name: "```json model.json".
+fn files(page: &str) -> Vec<(&str, &str)> {
+    let blocks = page.split("\n```json ").skip(1);
+    blocks.filter_map(|block| block.split_once("\n```")?.0.split_once('\n')).collect()
+}
+
 #[test]
 fn commands_print_what_the_pages_show() {
     let mut run = 0;
@@ -78,6 +84,9 @@ fn commands_print_what_the_pages_show() {
             std::fs::read_to_string(&page).unwrap_or_else(|e| panic!("{}: {e}", page.display()));
         let folder = tempfile::tempdir().unwrap();
         shell(folder.path(), "weighbridge quickstart --offline");
+        for (name, content) in files(&text) {
+            std::fs::write(folder.path().join(name), content).unwrap();
+        }
         for (command, expected) in steps(&text) {
             assert!(command.starts_with("weighbridge "), "{}: {command}", page.display());
             let found = shell(folder.path(), &command);

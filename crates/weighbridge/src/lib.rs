@@ -60,8 +60,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod array;
 #[cfg(feature = "fs")]
 mod conversion;
+mod describe;
 mod diff;
 mod edit;
 pub mod embed;
@@ -80,8 +82,10 @@ pub mod table;
 mod verify;
 pub mod words;
 
+pub use array::Array;
 #[cfg(feature = "fs")]
 pub use conversion::{Conversion, ConvertedFile};
+pub use describe::parse_description;
 pub use diff::{
     Compared, ContentDifference, DiffSettings, Difference, TensorDifference, ValueDifference,
     VectorDifference, default_texts, diff, diff_vectors,

@@ -4,7 +4,7 @@ use clap::Command;
 
 /// Every verb once; `help` is clap's own.
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
-    ("Files", &["inspect", "verify", "convert", "quantize", "diff", "metadata", "formats"]),
+    ("Files", &["inspect", "verify", "convert", "quantize", "new", "diff", "metadata", "formats"]),
     ("Words", &["lookup", "similar", "analogy", "evaluate", "select"]),
     ("Texts", &["embed", "compare", "tokenize"]),
     ("Rows", &["search", "neighbours", "recall"]),

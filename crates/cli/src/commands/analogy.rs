@@ -3,9 +3,9 @@
 use super::Files;
 use super::questions::{ask, tell_not_finite, together};
 use super::similar::{Outcome, answer, in_json, in_text};
+use crate::ExitCode;
 use crate::args::Analogy;
 use serde::Serialize;
-use std::process::ExitCode;
 use weighbridge::{Error, Options};
 
 #[derive(Serialize)]

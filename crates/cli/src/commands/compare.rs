@@ -2,9 +2,9 @@
 
 use super::Files;
 use super::questions::{Answer, Said, ask};
+use crate::ExitCode;
 use crate::args::Compare;
 use serde_json::json;
-use std::process::ExitCode;
 use weighbridge::encoder::Settings;
 use weighbridge::{Encoder, Error, Options, embed, models};
 

@@ -1,9 +1,9 @@
 //! `weighbridge completions`: a script for the shell, which asks the program while one types.
 
+use crate::ExitCode;
 use clap_complete::CompleteEnv;
 use clap_complete::env::Shells;
 use std::ffi::OsString;
-use std::process::ExitCode;
 use weighbridge::Error;
 
 /// Set by the scripts when they ask.

@@ -2,10 +2,10 @@
 
 use super::Files;
 use super::output::{carry_out, planned};
+use crate::ExitCode;
 use crate::args::Convert;
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::codec::DType;
 use weighbridge::words::parse_words;
 use weighbridge::{Conversion, Error, Formats, Options, Output, Recall, check_changes};

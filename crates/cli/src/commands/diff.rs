@@ -1,11 +1,11 @@
 //! `weighbridge diff`: two files, part by part; or two models, by the vectors that they give.
 
 use super::Files;
+use crate::ExitCode;
 use crate::args::Diff;
 use crate::progress::with_spinner;
 use crate::render::{BOLD, GREEN, RED, SHOWN, Table, general, grouped, more, safe, styled};
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::embed::texts_of_lines;
 use weighbridge::encoder::Settings;
 use weighbridge::{

@@ -2,6 +2,7 @@
 
 use super::Files;
 use super::output::Outcome;
+use crate::ExitCode;
 use crate::args::Embed;
 use crate::progress::{last_words, with_bar, with_texts_bar};
 use crate::render::{
@@ -10,7 +11,6 @@ use crate::render::{
 use serde::Serialize;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Instant;
 use weighbridge::embed::{
     self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, RowSink, TextOptions, TextRow, Texts,

@@ -2,10 +2,10 @@
 
 use super::Files;
 use super::questions::tell_not_finite;
+use crate::ExitCode;
 use crate::args::Evaluate;
 use crate::progress::with_bar;
 use crate::render::{Table, grouped, safe};
-use std::process::ExitCode;
 use weighbridge::words::{Evaluation, Score, evaluate};
 use weighbridge::{Error, Options};
 

@@ -1,9 +1,9 @@
 //! `weighbridge formats`: the table, from what the formats say of themselves.
 
+use crate::ExitCode;
 use crate::args::ListFormats;
 use crate::render::{Table, styled};
 use serde_json::json;
-use std::process::ExitCode;
 use weighbridge::codec::DType;
 use weighbridge::plan::{Holds, Keeps};
 use weighbridge::{Encoding, Error, Format, Formats};

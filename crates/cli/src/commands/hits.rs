@@ -2,12 +2,12 @@
 
 use super::output::carry_out;
 use super::{Files, json_line};
+use crate::ExitCode;
 use crate::args::{HitsOutput, Searched};
 use crate::progress::with_bar;
 use crate::render::{BOLD, DIM, Table, marked, safe, shortened, styled};
 use serde_json::Value as Json;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use weighbridge::index::{self, Asked, HitTable, NamedHit};
 use weighbridge::plan::{FilePlan, Piece, Report};

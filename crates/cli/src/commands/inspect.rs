@@ -1,10 +1,10 @@
 //! `weighbridge inspect`: what is inside.
 
 use super::Files;
+use crate::ExitCode;
 use crate::args::Inspect;
 use crate::progress::with_spinner;
 use crate::render::{self, BOLD, safe, styled, width, wrapped};
-use std::process::ExitCode;
 use weighbridge::{Container, Detail, Error, Formats, ModelSummary, Options};
 
 pub(super) fn run(args: &Inspect, options: &Options, files: Files) -> Result<ExitCode, Error> {

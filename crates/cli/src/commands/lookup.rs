@@ -2,10 +2,10 @@
 
 use super::Files;
 use super::questions::{Answer, Said, ask, together};
+use crate::ExitCode;
 use crate::args::Lookup;
 use crate::render::{DIM, safe, styled};
 use serde::Serialize;
-use std::process::ExitCode;
 use weighbridge::{Embeddings, Error, Options};
 
 #[derive(Serialize)]

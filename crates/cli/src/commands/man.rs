@@ -1,11 +1,11 @@
 //! `weighbridge man`: manual pages, made from the help.
 
+use crate::ExitCode;
 use crate::args::Man;
 use clap::Command;
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::{Advice, Error};
 
 pub(super) fn run(args: &Man) -> Result<ExitCode, Error> {

@@ -2,10 +2,10 @@
 
 use super::Files;
 use super::output::{carry_out, planned};
+use crate::ExitCode;
 use crate::args::Metadata;
 use crate::render::{Table, safe};
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::{
     Advice, Container, Detail, Error, Formats, Options, Output, check_metadata, summary,
 };

@@ -15,6 +15,7 @@ mod man;
 mod metadata;
 mod models;
 mod neighbours;
+mod new;
 mod output;
 mod prompts;
 mod pull;
@@ -29,10 +30,10 @@ mod text_input;
 mod tokenize;
 mod verify;
 
+use crate::ExitCode;
 use crate::args::{Damage, Growth, Invocation, RecordsFile, Verb};
 use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json, width, wrapped};
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::codec::simd::Level;
 use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::source::Access;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Verify(args) => verify::run(&args, &options, files),
         Verb::Convert(args) => convert::run(&args, &options, files),
         Verb::Quantize(args) => quantize::run(&args, options, files),
+        Verb::New(args) => new::run(&args, &options),
         Verb::Lookup(args) => lookup::run(&args, &options, files),
         Verb::Similar(args) => similar::run(&args, &options, files),
         Verb::Analogy(args) => analogy::run(&args, &options, files),

@@ -2,9 +2,9 @@
 
 use super::inspect::model_line;
 use super::pull::origin;
+use crate::ExitCode;
 use crate::args::{Models, ModelsVerb};
 use crate::render::{BOLD, DIM, GREEN, Table, safe, size, styled};
-use std::process::ExitCode;
 use weighbridge::Error;
 use weighbridge::models::{Cache, Cached, Places, Removed, Shown};
 

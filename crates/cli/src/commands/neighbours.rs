@@ -2,11 +2,11 @@
 
 use super::Files;
 use super::hits::{self, Printer, Target};
+use crate::ExitCode;
 use crate::args::Neighbours;
 use crate::progress::with_bar;
 use crate::render::{BOLD, grouped, safe, styled};
 use serde::Serialize;
-use std::process::ExitCode;
 use std::sync::Arc;
 use weighbridge::codec::parallel::with_threads;
 use weighbridge::index::{Asked, HitTable, group_near, neighbours};

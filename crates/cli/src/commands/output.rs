@@ -1,10 +1,10 @@
 //! What verbs that write a file have in common: the plan is written or not, and reported.
 
+use crate::ExitCode;
 use crate::hints;
 use crate::progress::{last_words, with_bar, with_spinner, with_spinner_for};
 use crate::render::{self, BOLD, DIM, GREEN, SHOWN, YELLOW, safe, styled};
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::plan::Report;
 use weighbridge::{Conversion, Error, Formats, Output, Plan};
 

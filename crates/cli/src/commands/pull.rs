@@ -1,9 +1,9 @@
 //! `weighbridge pull`: a model into the cache folder.
 
+use crate::ExitCode;
 use crate::args::Pull;
 use crate::progress::{last_words, while_turning, with_bar};
 use crate::render::{BOLD, DIM, GREEN, safe, size, styled};
-use std::process::ExitCode;
 use weighbridge::Error;
 use weighbridge::models::{PullSettings, Pulled, PulledFrom, pull};
 

@@ -2,6 +2,7 @@
 
 use super::Files;
 use super::output::{Outcome, report_text};
+use crate::ExitCode;
 use crate::args::Quantize;
 use crate::progress::{last_words, with_bar};
 use crate::render::{
@@ -10,7 +11,6 @@ use crate::render::{
 use serde::Serialize;
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use weighbridge::codec::block::BlockEncoder;
 use weighbridge::plan::Report;
 use weighbridge::quantize::{

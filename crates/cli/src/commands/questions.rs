@@ -1,9 +1,9 @@
 //! Questions from the command line or from standard input, answered in the order they come.
 
+use crate::ExitCode;
 use crate::render::{DIM, marked, safe};
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, sync_channel};
 use weighbridge::wire::MARK;
 use weighbridge::{Embeddings, Error};

@@ -1,10 +1,10 @@
 //! `weighbridge recall`: how many neighbours stay the same between two files.
 
 use super::Files;
+use crate::ExitCode;
 use crate::args::Recall;
 use crate::progress::with_bar;
 use crate::render::safe;
-use std::process::ExitCode;
 use weighbridge::index::RecallSettings;
 use weighbridge::{Error, Index, Options};
 

@@ -3,11 +3,11 @@
 use super::Files;
 use super::hits::{self, Printer};
 use super::questions::{self, Said, ask};
+use crate::ExitCode;
 use crate::args::Search;
 use crate::progress::with_bar;
 use crate::render::safe;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use weighbridge::codec::parallel::with_threads;
 use weighbridge::encoder::Settings;

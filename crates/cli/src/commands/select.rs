@@ -4,11 +4,11 @@ use super::Files;
 use super::convert::{dtype, read_words};
 use super::output::{carry_out, planned};
 use super::text_input::read_all;
+use crate::ExitCode;
 use crate::args::Select;
 use crate::render::{GREEN, YELLOW, safe, styled};
 use serde::Serialize;
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::words::{Selected, parse_words, select};
 use weighbridge::{Advice, Conversion, Edit, Error, Formats, Options, Output};
 

@@ -3,10 +3,10 @@
 use super::Files;
 use super::hits::Printer;
 use super::questions::{Answer, Said, ask, tell_not_finite, together};
+use crate::ExitCode;
 use crate::args::Similar;
 use crate::render::{BOLD, DIM, Table, safe, styled};
 use serde::Serialize;
-use std::process::ExitCode;
 use weighbridge::index::NamedHit;
 use weighbridge::search::{Ask, Hit, Metric, Query};
 use weighbridge::words::{Neighbour, Question};

@@ -2,11 +2,11 @@
 
 use super::Files;
 use super::questions::{Answer, Said, ask, together};
+use crate::ExitCode;
 use crate::args::Tokenize;
 use crate::render::{BOLD, Table, safe, styled};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::process::ExitCode;
 use weighbridge::encoder::Tokenizer;
 use weighbridge::spec::ModelSpec;
 use weighbridge::wire::to_len;

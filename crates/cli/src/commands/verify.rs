@@ -1,12 +1,12 @@
 //! `weighbridge verify`: every rule of the format.
 
 use super::Files;
+use crate::ExitCode;
 use crate::args::Verify;
 use crate::hints;
 use crate::progress::with_spinner;
 use crate::render;
 use std::path::Path;
-use std::process::ExitCode;
 use weighbridge::{Error, Formats, Options, Verdict, verify};
 
 pub(super) fn run(args: &Verify, options: &Options, files: Files) -> Result<ExitCode, Error> {

@@ -3,9 +3,9 @@
 use super::{
     BOLD, DIM, GREEN, RED, SHOWN, YELLOW, marked, message_width, more, safe, say, styled, wrapped,
 };
+use crate::ExitCode;
 use crate::hints;
 use std::ffi::OsString;
-use std::process::ExitCode;
 use weighbridge::source::is_hidden;
 use weighbridge::{Error, Finding, Severity, Verdict};
 

@@ -298,11 +298,25 @@ impl Embeddings {
     /// # Errors
     /// [`Error::Refused`] for a vector of another width.
     pub fn nearest(&self, queries: &[Query], k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+        self.nearest_of_first(queries, k, self.count)
+    }
+
+    /// The same among the first words only, or all where there are fewer. Files usually have the most
+    /// frequent words first.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a vector of another width.
+    pub fn nearest_of_first(
+        &self,
+        queries: &[Query],
+        k: usize,
+        first: usize,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
         let rows = Exact::new(TensorRows::new(&self.matrix));
-        let ask = Ask::new(k, Metric::Cosine).with_limit(self.count);
+        let ask = Ask::new(k, Metric::Cosine).with_limit(self.count.min(first));
         let Found { hits, not_finite, .. } = rows.search(queries, &ask).map_err(search_error)?;
         self.check_unchanged()?;
-        if k > 0 && !queries.is_empty() {
+        if k > 0 && !queries.is_empty() && first >= self.count {
             self.not_finite.get_or_init(|| not_finite);
         }
         Ok(hits)

@@ -5,10 +5,10 @@ mod files;
 mod texts;
 
 use super::print;
+use crate::ExitCode;
 use crate::args::Quickstart;
 use crate::render::{BOLD, DIM, styled};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weighbridge::Error;
 
