@@ -1,0 +1,125 @@
+//! Texts to vectors.
+
+use crate::buffer::Buffer;
+use crate::error::Failure;
+use crate::fork::free;
+use crate::watch::watched;
+use pyo3::prelude::*;
+use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings};
+use weighbridge::{Advice, Error, Stage, models};
+
+/// Texts between two looks at whether the work should stop.
+const WINDOW: usize = 256;
+
+/// A model that is ready.
+#[pyclass(frozen, module = "weighbridge._native")]
+#[derive(Debug)]
+pub(crate) struct Encoder(pub(crate) weighbridge::Encoder);
+
+#[pymethods]
+impl Encoder {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        model: &str,
+        compute: &str,
+        threads: Option<usize>,
+    ) -> Result<Encoder, Failure> {
+        Ok(free(py, || -> Result<Encoder, Error> {
+            let path = models::find(model)?;
+            let settings =
+                Settings { precision: precision(compute)?, threads, ..Settings::default() };
+            Ok(Encoder(weighbridge::Encoder::open_with(path, &settings)?))
+        })?)
+    }
+
+    #[getter]
+    fn dimensions(&self) -> usize {
+        self.0.dimensions()
+    }
+
+    #[getter]
+    fn max_tokens(&self) -> usize {
+        self.0.max_tokens()
+    }
+
+    /// Prompts by name.
+    #[getter]
+    fn prompts(&self) -> Vec<(&str, &str)> {
+        let prompts = &self.0.spec().prompts;
+        prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.text.as_str())).collect()
+    }
+
+    #[getter]
+    fn default_prompt(&self) -> Option<&str> {
+        self.0.spec().default_prompt.as_deref()
+    }
+
+    /// The vectors of texts, one behind the other. `prompt` is what stands in front of each, `purpose`
+    /// chooses the model's own.
+    #[pyo3(signature = (texts, prompt=None, purpose=None, tell=None))]
+    fn embed(
+        &self,
+        py: Python<'_>,
+        texts: Vec<String>,
+        prompt: Option<String>,
+        purpose: Option<&str>,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<Buffer> {
+        let vectors = watched(py, tell, |progress| {
+            let encoder = self.prompted(prompt, purpose)?;
+            progress.begin(Stage::Embedding, texts.len() as u64)?;
+            let mut all = Vec::with_capacity(texts.len() * encoder.dimensions());
+            for texts in texts.chunks(WINDOW) {
+                all.extend(encoder.embed_flat(texts)?);
+                progress.advance(texts.len() as u64)?;
+            }
+            Ok(all)
+        })?;
+        Ok(Buffer::of_floats(&vectors))
+    }
+
+    /// The numbers of each text's tokens.
+    #[pyo3(signature = (texts, prompt=None))]
+    fn tokenize(
+        &self,
+        py: Python<'_>,
+        texts: Vec<String>,
+        prompt: Option<String>,
+    ) -> Vec<Vec<u32>> {
+        free(py, || {
+            let front = prompt.unwrap_or_default();
+            let tokens = |text: &String| {
+                let mut ids = Vec::new();
+                let text = [front.as_str(), text].concat();
+                self.0.tokenizer().encode_into(&text, self.0.max_tokens(), &mut ids);
+                ids
+            };
+            texts.iter().map(tokens).collect()
+        })
+    }
+}
+
+impl Encoder {
+    fn prompted(
+        &self,
+        prompt: Option<String>,
+        purpose: Option<&str>,
+    ) -> Result<weighbridge::Encoder, Error> {
+        let choice = match (prompt, purpose) {
+            (Some(text), _) => PromptChoice::Given(text),
+            (None, Some("query")) => PromptChoice::For(Purpose::Query),
+            (None, Some("document")) => PromptChoice::For(Purpose::Document),
+            (None, _) => PromptChoice::Given(self.default_prompt().unwrap_or_default().to_owned()),
+        };
+        self.0.with_prompt(&choice)
+    }
+}
+
+fn precision(name: &str) -> Result<Precision, Error> {
+    let unknown = || {
+        let what = format!("there is no precision {name:?}");
+        Error::refused(what, Advice::one_of("compute", ["f32", "bf16", "q8"]))
+    };
+    Precision::from_name(name).ok_or_else(unknown)
+}

@@ -1,0 +1,65 @@
+"""Vectors to rows, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weighbridge
+
+
+def test_the_nearest_rows_are_found(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    rows, queries = random.normal(size=(300, 16)).astype(np.float32), random.normal(size=(5, 16)).astype(np.float32)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    scores = {
+        "cosine": queries / np.linalg.norm(queries, axis=1, keepdims=True) @ unit.T,
+        "dot": queries @ rows.T,
+        "l2": -np.linalg.norm(queries[:, None] - rows[None], axis=2),
+    }
+    weighbridge.save(tmp_path / "a.npy", {"matrix": rows})
+    for source in (rows, tmp_path / "a.npy", str(tmp_path / "a.npy")):
+        for metric, expected in scores.items():
+            index = weighbridge.Index(source, metric=metric)
+            found, places = index.search(queries, 7)
+            best = np.argsort(-expected, axis=1)[:, :7]
+            assert np.array_equal(places, best) and found.dtype == np.float32 and places.dtype == np.int64
+            assert np.allclose(found, np.take_along_axis(expected, best, 1), atol=1e-5)
+            one, place = index.search(queries[0], 1)
+            assert one.shape == (1,) and place[0] == best[0, 0]
+    assert weighbridge.Index(rows).search(queries, 1000)[1].shape == (5, 300)
+    with pytest.raises(ValueError):
+        weighbridge.Index(rows).search(queries[:, :3])
+    hits = weighbridge.semantic_search(queries, rows, top_k=2)
+    assert [hit["corpus_id"] for hit in hits[0]] == np.argsort(-scores["cosine"][0])[:2].tolist()
+
+
+def test_records_filter(tmp_path: Path) -> None:
+    rows = np.eye(4, dtype=np.float32)
+    records = [{"kind": "odd" if i % 2 else "even", "i": i} for i in range(4)]
+    weighbridge.save(tmp_path / "a.i8bin", {"matrix": rows}, records=records, allow_loss=True)
+    index = weighbridge.Index(tmp_path / "a.i8bin")
+    _, found = index.search(rows[0], filter=["kind=odd"])
+    assert set(found.tolist()) == {1, 3} and index.record(3) == records[3]
+
+
+def test_texts_are_asked_of_files_that_name_their_model(minilm: Path, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    texts = ["Lorries are weighed.", "Cats sleep.", "It rains in spring."]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    made = subprocess.run(
+        [sys.executable, "-m", "weighbridge", "embed", "--model", minilm, "-i", "texts.txt", "-o", "rows.npy"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    made = subprocess.run(
+        [sys.executable, "-m", "weighbridge", "embed", "--model", minilm, "-i", "texts.txt", "-o", "rows.safetensors"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    _, found = weighbridge.Index(tmp_path / "rows.safetensors").search("a heavy truck", 1)
+    assert found.tolist() == [0]

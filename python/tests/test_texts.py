@@ -1,0 +1,102 @@
+"""Texts to vectors."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weighbridge
+
+TEXTS = ["A weighbridge weighs lorries.", "Cats sleep all day.", "", "How heavy is that truck?" * 20]
+
+
+@pytest.fixture(scope="module")
+def encoder(minilm: Path) -> weighbridge.Encoder:
+    return weighbridge.Encoder(minilm)
+
+
+def test_vectors_are_those_of_the_reference(encoder: weighbridge.Encoder) -> None:
+    root = Path(os.environ.get("WEIGHBRIDGE_REFERENCE", Path(os.environ["WEIGHBRIDGE_ROOT"]).parent / "shared/reference"))
+    texts, vectors = root / "minilm/texts.json", root / "minilm/vectors.npy"
+    if not (texts.exists() and vectors.exists()):
+        pytest.skip("the reference vectors are not there")
+    made = encoder.encode(json.loads(texts.read_text()))
+    assert np.abs(made - np.load(vectors)).max() < 1e-5
+
+
+def test_one_text_is_a_vector_and_several_a_matrix(encoder: weighbridge.Encoder) -> None:
+    dim = encoder.get_sentence_embedding_dimension()
+    assert dim == 384
+    matrix = encoder.encode(TEXTS)
+    assert matrix.shape == (len(TEXTS), dim) and matrix.dtype == np.float32 and matrix.flags.writeable
+    assert np.array_equal(encoder.encode(TEXTS[0]), matrix[0])
+    assert encoder.encode([]).shape == (0, dim)
+    assert isinstance(encoder.encode(TEXTS, convert_to_numpy=False), list)
+    assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+    assert encoder.encode(TEXTS, truncate_dim=10).shape == (len(TEXTS), 10)
+    short = encoder.encode(TEXTS, truncate_dim=10, normalize_embeddings=True)
+    assert np.allclose(np.linalg.norm(short, axis=1), 1, atol=1e-5)
+    assert np.allclose(encoder.similarity(matrix, matrix).diagonal(), 1, atol=1e-5)
+    assert encoder.encode(TEXTS, precision="int8").dtype == np.int8
+    assert encoder.encode(TEXTS, precision="ubinary").shape == (len(TEXTS), dim // 8)
+    with pytest.raises(ValueError):
+        encoder.encode(TEXTS, prompt_name="absent")
+    assert np.array_equal(encoder.encode(TEXTS[0], prompt="x: "), encoder.encode("x: " + TEXTS[0]))
+
+
+def test_tokens(encoder: weighbridge.Encoder) -> None:
+    assert encoder.tokenize("hello world") == [[101, 7592, 2088, 102]]
+
+
+def test_rounded_weights_give_nearly_the_same(minilm: Path, encoder: weighbridge.Encoder) -> None:
+    rounded = weighbridge.Encoder(minilm, compute="q8", threads=1).encode(TEXTS)
+    assert (rounded * encoder.encode(TEXTS)).sum(1).min() > 0.999
+
+
+def test_many_threads_share_one_model(encoder: weighbridge.Encoder) -> None:
+    expected, failed = encoder.encode(TEXTS), []
+
+    def work() -> None:
+        for _ in range(5):
+            if not np.array_equal(encoder.encode(TEXTS), expected):
+                failed.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not failed
+
+
+def in_a_fork(encoder: weighbridge.Encoder, path: Path, queue: multiprocessing.Queue) -> None:
+    try:
+        encoder.encode("x")
+        queue.put("no error")
+    except weighbridge.InferenceError as error:
+        queue.put(str(error))
+    queue.put(float(weighbridge.Encoder(path).encode("x")[0]))
+
+
+def test_after_a_fork_it_says_so(minilm: Path, encoder: weighbridge.Encoder) -> None:
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=in_a_fork, args=(encoder, minilm, queue))
+    process.start()
+    said, value = queue.get(timeout=60), queue.get(timeout=60)
+    process.join(60)
+    assert "another process" in said and abs(value - float(encoder.encode("x")[0])) < 1e-6
+
+
+def test_the_old_embedder(minilm: Path, tmp_path: Path) -> None:
+    embedder = weighbridge.Embedder(minilm)
+    assert embedder.embed("x").shape == (384,) and embedder.embed_batch(["x", "y"]).shape == (2, 384)
+    with pytest.raises(weighbridge.FileNotFound):
+        weighbridge.Embedder(tmp_path / "absent.weights")
+    (tmp_path / "bad.weights").write_bytes(b"EMBD" + bytes(50))
+    with pytest.raises(weighbridge.FormatError):
+        weighbridge.Embedder(tmp_path / "bad.weights")

@@ -1,0 +1,81 @@
+"""Words, against gensim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gensim.models
+import numpy as np
+import pytest
+
+import weighbridge
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[gensim.models.KeyedVectors, weighbridge.KeyedVectors]:
+    words = [f"w{i}" for i in range(500)]
+    theirs = gensim.models.KeyedVectors(32)
+    theirs.add_vectors(words, np.random.default_rng(1).normal(size=(500, 32)).astype(np.float32))
+    path = tmp_path_factory.mktemp("words") / "words.bin"
+    theirs.save_word2vec_format(str(path), binary=True)
+    return theirs, weighbridge.KeyedVectors.load(path)
+
+
+def close(a: list[tuple[str, float]], b: list[tuple[str, float]]) -> bool:
+    return [x for x, _ in a] == [x for x, _ in b] and np.allclose([x for _, x in a], [x for _, x in b], atol=1e-5)
+
+
+def test_it_answers_as_gensim_does(both: tuple) -> None:
+    theirs, ours = both
+    assert ours.index_to_key == theirs.index_to_key and ours.key_to_index == theirs.key_to_index
+    assert np.array_equal(ours.vectors, theirs.vectors) and np.array_equal(ours["w3"], theirs["w3"])
+    assert np.array_equal(ours[["w3", "w4"]], theirs[["w3", "w4"]])
+    assert "w3" in ours and "absent" not in ours and len(ours) == len(theirs)
+    questions = [
+        {"positive": "w1"},
+        {"positive": ["w1", "w2"], "negative": ["w3"]},
+        {"positive": ["w1"], "restrict_vocab": 50},
+        {"positive": [("w1", 0.5), "w2"], "topn": 3},
+        {"positive": [theirs["w5"]], "topn": 4},
+        {"positive": ["w400"], "clip_start": 100, "clip_end": 300},
+    ]
+    for question in questions:
+        assert close(ours.most_similar(**question), theirs.most_similar(**question)), question
+    assert close(ours.similar_by_vector(theirs["w9"]), theirs.similar_by_vector(theirs["w9"]))
+    assert close(ours.similar_by_word("w9", 5), theirs.similar_by_word("w9", 5))
+    assert np.isclose(ours.similarity("w1", "w2"), theirs.similarity("w1", "w2"), atol=1e-6)
+    assert np.isclose(ours.n_similarity(["w1", "w2"], ["w3"]), theirs.n_similarity(["w1", "w2"], ["w3"]), atol=1e-6)
+    assert np.isclose(ours.distance("w1", "w2"), theirs.distance("w1", "w2"), atol=1e-6)
+    assert np.allclose(ours.distances("w1"), theirs.distances("w1"), atol=1e-5)
+    assert ours.doesnt_match(["w1", "w2", "w3", "w4"]) == theirs.doesnt_match(["w1", "w2", "w3", "w4"])
+    assert ours.closer_than("w1", "w2") == theirs.closer_than("w1", "w2") and ours.rank("w1", "w2") == theirs.rank("w1", "w2")
+    assert np.allclose(ours.most_similar("w1", topn=None), theirs.most_similar("w1", topn=None), atol=1e-5)
+    for bad in (ours, theirs):
+        with pytest.raises(KeyError):
+            bad.most_similar("absent")
+        with pytest.raises(KeyError):
+            bad["absent"]
+
+
+def test_analogies_are_evaluated_as_gensim_does(both: tuple, tmp_path: Path) -> None:
+    theirs, ours = both
+    questions = tmp_path / "questions.txt"
+    lines = [": one"] + [f"w{i} w{i + 1} w{i + 2} {theirs.most_similar(positive=[f'w{i+2}', f'w{i+1}'], negative=[f'w{i}'])[0][0] if i % 2 else 'w9'}" for i in range(10, 30)]
+    lines += [": two", "w1 w2 w3 absent", "w1 w2 w3 w4"]
+    questions.write_text("\n".join(lines) + "\n")
+    (share, sections), (right, expected) = (which.evaluate_word_analogies(str(questions)) for which in both[::-1])
+    assert share == right
+    assert [(s["section"], s["correct"], s["incorrect"]) for s in sections] == [
+        (s["section"], s["correct"], s["incorrect"]) for s in expected
+    ]
+
+
+def test_unknown_words_are_made_of_parts(tmp_path: Path) -> None:
+    sentences = [["a", "weighbridge", "weighs", "lorries"], ["lorries", "are", "heavy"]] * 20
+    model = gensim.models.FastText(sentences, vector_size=16, min_count=1, epochs=1, bucket=1000, seed=1, workers=1)
+    path = tmp_path / "model.bin"
+    gensim.models.fasttext.save_facebook_model(model, str(path))
+    ours = weighbridge.KeyedVectors.load(path)
+    assert "weighbridges" not in ours
+    assert np.allclose(ours["weighbridges"], model.wv["weighbridges"], atol=1e-6)
+    assert np.allclose(ours["lorries"], model.wv["lorries"], atol=1e-6)

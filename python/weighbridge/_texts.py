@@ -1,0 +1,280 @@
+"""Texts to vectors, with the names of sentence-transformers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._dtypes import array_of
+from ._errors import Error, FormatError, InferenceError, NotFound, TokenizerError, UnsupportedError
+from ._progress import bar
+
+Vectors = NDArray[Any]
+Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+
+
+class Encoder:
+    """A model that turns texts into vectors.
+
+    Args:
+        model: a file or directory, or the name of a model in one of the caches
+        compute: ``f32``, ``bf16`` or ``q8``; q8 rounds weights and activations and is the fastest
+        threads: how many; None: all cores
+
+    It can be used by several threads at once. Code that uses ``SentenceTransformer`` runs with this class in
+    its place, as far as embedding goes.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        compute: Literal["f32", "bf16", "q8"] = "f32",
+        threads: int | None = None,
+    ) -> None:
+        self._model = os.fspath(model)
+        self._native = _native.Encoder(self._model, compute, threads)
+        self._process = os.getpid()
+
+    def __repr__(self) -> str:
+        return f"weighbridge.Encoder({self._model!r})"
+
+    @property
+    def max_seq_length(self) -> int:
+        """The most tokens of a text; longer ones are cut off."""
+        return self._native.max_tokens
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """What stands in front of texts of some kind, by name."""
+        return dict(self._native.prompts)
+
+    @property
+    def default_prompt_name(self) -> str | None:
+        """The name of the prompt that is used where none is asked for."""
+        return self._native.default_prompt
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """How many values a vector has."""
+        return self._native.dimensions
+
+    get_embedding_dimension = get_sentence_embedding_dimension
+
+    def encode(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        output_value: Literal["sentence_embedding"] | None = "sentence_embedding",
+        precision: Precision = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | None = None,
+        normalize_embeddings: bool | None = None,
+        truncate_dim: int | None = None,
+    ) -> Any:
+        """The vectors of texts: of one text one vector, of a list a matrix.
+
+        Args:
+            inputs: a text, or a list of them
+            prompt_name: the name of one of the model's prompts
+            prompt: a text to put in front of each; it goes before ``prompt_name``
+            batch_size: not used: texts are batched by their lengths
+            show_progress_bar: with tqdm; None: only where logging shows information
+            output_value: only ``sentence_embedding``
+            precision: ``float32``; others take a sample of one's own, see `quantize_embeddings`
+            convert_to_numpy: False gives a list of vectors
+            convert_to_tensor: a tensor of torch
+            device: where that shall be
+            normalize_embeddings: True scales vectors to length 1; None: as the model says
+            truncate_dim: how many of a vector's first values to keep
+        """
+        if output_value not in (None, "sentence_embedding"):
+            raise UnsupportedError(f"output_value {output_value!r} is not supported", field="output_value")
+        return self._encode(
+            inputs,
+            self._prompt(prompt_name, prompt),
+            None,
+            show_progress_bar,
+            precision,
+            convert_to_numpy,
+            convert_to_tensor,
+            device,
+            normalize_embeddings,
+            truncate_dim,
+        )
+
+    def encode_query(self, inputs: str | Sequence[str], prompt_name: str | None = None, **others: Any) -> Any:
+        """The vectors of what is asked for: with the prompt ``query``, if the model has one."""
+        return self._encode_for("query", inputs, prompt_name, others)
+
+    def encode_document(self, inputs: str | Sequence[str], prompt_name: str | None = None, **others: Any) -> Any:
+        """The vectors of what is searched: with the prompt ``document``, ``passage`` or ``corpus``, if the
+        model has one."""
+        return self._encode_for("document", inputs, prompt_name, others)
+
+    def _encode_for(self, purpose: str, inputs: Any, prompt_name: str | None, others: dict[str, Any]) -> Any:
+        prompt = self._prompt(prompt_name, others.pop("prompt", None))
+        others.pop("batch_size", None)
+        return self._encode(
+            inputs,
+            prompt,
+            purpose,
+            others.pop("show_progress_bar", None),
+            others.pop("precision", "float32"),
+            others.pop("convert_to_numpy", True),
+            others.pop("convert_to_tensor", False),
+            others.pop("device", None),
+            others.pop("normalize_embeddings", None),
+            others.pop("truncate_dim", None),
+            **others,
+        )
+
+    def _prompt(self, name: str | None, prompt: str | None) -> str | None:
+        if prompt is None and name is not None:
+            prompts = self.prompts
+            if name not in prompts:
+                known = ", ".join(prompts) or "it has none"
+                raise ValueError(f"the model has no prompt {name!r}: {known}")
+            return prompts[name]
+        return prompt
+
+    def _encode(
+        self,
+        inputs: str | Sequence[str],
+        prompt: str | None,
+        purpose: str | None,
+        show_progress_bar: bool | None,
+        precision: Precision,
+        convert_to_numpy: bool,
+        convert_to_tensor: bool,
+        device: str | None,
+        normalize_embeddings: bool | None,
+        truncate_dim: int | None,
+    ) -> Any:
+        self._check_process()
+        single = isinstance(inputs, str)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        with bar(show_progress_bar) as tell:
+            buffer = self._native.embed(texts, prompt, purpose, tell)
+        dim = self._native.dimensions
+        vectors = array_of("f32", [len(texts), dim], buffer)
+        if truncate_dim is not None and truncate_dim < dim:
+            vectors = vectors[:, :truncate_dim]
+        if normalize_embeddings:
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+        if precision != "float32":
+            vectors = quantize_embeddings(vectors, precision)
+        # Nobody expects a result that can't be changed.
+        vectors = vectors if vectors.flags.writeable else vectors.copy()
+        if convert_to_tensor:
+            import torch
+
+            made = torch.from_numpy(vectors)
+            made = made if device is None else made.to(device)
+            return made[0] if single else made
+        if single:
+            return vectors[0]
+        return vectors if convert_to_numpy else list(vectors)
+
+    def _check_process(self) -> None:
+        """The threads of a model are not there in a process that was forked."""
+        if os.getpid() != self._process:
+            message = "the encoder was made in another process, whose threads a fork does not have"
+            raise InferenceError(message, hint="open it in this process, or start processes by spawn")
+
+    def similarity(self, first: Any, second: Any) -> Vectors:
+        """The cosine of each vector of the first with each of the second."""
+        sides = [np.atleast_2d(np.asarray(side, np.float32)) for side in (first, second)]
+        a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides)
+        found: Vectors = a @ b.T
+        return found
+
+    def similarity_pairwise(self, first: Any, second: Any) -> Vectors:
+        """The cosine of each vector of the first with the one at the same place in the second."""
+        a, b = (np.atleast_2d(np.asarray(side, np.float32)) for side in (first, second))
+        lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+        found: Vectors = (a * b).sum(1) / np.maximum(lengths, 1e-12)
+        return found
+
+    def tokenize(self, texts: str | Sequence[str]) -> list[list[int]]:
+        """The numbers of each text's tokens, the marks at both ends included."""
+        return self._native.tokenize([texts] if isinstance(texts, str) else list(texts))
+
+
+def quantize_embeddings(
+    embeddings: Vectors,
+    precision: Precision,
+    ranges: Vectors | None = None,
+    calibration_embeddings: Vectors | None = None,
+) -> Vectors:
+    """Vectors in fewer bits, as sentence-transformers makes them.
+
+    Args:
+        embeddings: a matrix of floats
+        precision: ``int8`` or ``uint8``: 256 steps between the smallest and the largest value of each
+            column; ``binary`` or ``ubinary``: a bit a value, eight to a byte
+        ranges: the two ends of each column, a matrix of two rows
+        calibration_embeddings: vectors that the ranges are taken from, else the vectors themselves
+    """
+    vectors = np.asarray(embeddings)
+    if precision == "float32":
+        return vectors.astype(np.float32)
+    if precision in ("binary", "ubinary"):
+        packed = np.packbits(vectors > 0).reshape(vectors.shape[0], -1)
+        return packed if precision == "ubinary" else (packed - 128).view(np.int8)
+    if precision not in ("int8", "uint8"):
+        raise ValueError(f"precision {precision!r} is not known")
+    if ranges is None:
+        known = vectors if calibration_embeddings is None else np.asarray(calibration_embeddings)
+        ranges = np.vstack((known.min(axis=0), known.max(axis=0)))
+    start = ranges[0, :]
+    steps = (ranges[1, :] - ranges[0, :]) / 255
+    with np.errstate(divide="ignore", invalid="ignore"):
+        codes: Vectors = np.where(steps > 0, (vectors - start) / steps, 0)
+    if precision == "uint8":
+        return np.clip(codes, 0, 255).astype(np.uint8)
+    signed: Vectors = np.clip(codes - 128, -128, 127).astype(np.int8)
+    return signed
+
+
+class Embedder:
+    """A model in a file, and nothing to set: ``Embedder(path).embed(text)``.
+
+    It raises `FileNotFound`, `FormatError`, `TokenizerError` and `InferenceError`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self._encoder = Encoder(path)
+        except (NotFound, FormatError):
+            raise
+        except Error as error:
+            kind = TokenizerError if "token" in error.message or "vocabulary" in error.message else FormatError
+            raise kind(error.message, **error.facts()) from error
+
+    @property
+    def dim(self) -> int:
+        """How many values a vector has."""
+        return self._encoder.get_sentence_embedding_dimension()
+
+    def embed(self, text: str) -> Vectors:
+        """The vector of a text."""
+        return self.embed_batch([text])[0]  # type: ignore[no-any-return]
+
+    def embed_batch(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts: a matrix with a row for each."""
+        try:
+            found: Vectors = self._encoder.encode(list(texts))
+        except InferenceError:
+            raise
+        except Error as error:
+            raise InferenceError(error.message, **error.facts()) from error
+        return found
