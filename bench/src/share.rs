@@ -32,7 +32,7 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     let base = files.work.join("base");
     make_base(&files.model_folder, &base)?;
     let mut rows = Vec::new();
-    for (name, folder, part) in [("MiniLM", &files.model_folder, 2), ("12 x 768", &base, 16)] {
+    for (name, folder, part) in [("MiniLM", &files.model_folder, 10), ("12 x 768", &base, 64)] {
         for (what, list) in [("mixed texts", &texts.mixed), ("128 tokens", &texts.p128)] {
             let list = &list.list[..list.list.len() / part];
             let file = files.work.join("share.json");

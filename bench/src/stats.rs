@@ -17,7 +17,7 @@ use weighbridge::{
 
 /// The first argument of the process that measures: the number of threads is fixed when it starts.
 pub const CHILD: &str = "measure-stats";
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 8;
 
 /// Values of every tensor: many times what caches hold.
 const VALUES: usize = 64 << 20;

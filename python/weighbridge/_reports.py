@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import types
 import typing
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
 
 class Report:
-    """The base of all reports. ``json`` is the object that it was made of, as the program prints it."""
+    """The base of all reports. ``json`` is the object that it was made of, as the program prints it.
+
+    Not dataclasses: making thirty of them takes longer than importing all the rest.
+    """
 
     json: dict[str, Any]
 
+    def __init__(self, json: dict[str, Any], **members: Any) -> None:
+        self.__dict__.update(members, json=json)
 
-@dataclass(frozen=True)
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"a report can't be changed: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Report) and self.json == other.json
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "json")
+        return f"{type(self).__name__}({members})"
+
+
 class Bin(Report):
     """Values from ``low`` up to ``high``."""
 
@@ -29,7 +42,6 @@ class Bin(Report):
     count: int
 
 
-@dataclass(frozen=True)
 class Stats(Report):
     """Statistics of a tensor's values; the figures are None where no value is finite."""
 
@@ -45,7 +57,6 @@ class Stats(Report):
     histogram: list[Bin]
 
 
-@dataclass(frozen=True)
 class TensorSummary(Report):
     """A tensor."""
 
@@ -60,7 +71,6 @@ class TensorSummary(Report):
     last: list[Any] | None = None
 
 
-@dataclass(frozen=True)
 class VocabularySummary(Report):
     """The tokens or words of a file."""
 
@@ -69,7 +79,6 @@ class VocabularySummary(Report):
     tokens: list[str] | None = None
 
 
-@dataclass(frozen=True)
 class RowsSummary(Report):
     """A matrix of vectors."""
 
@@ -78,7 +87,6 @@ class RowsSummary(Report):
     records: bool
 
 
-@dataclass(frozen=True)
 class AttachmentSummary(Report):
     """A file within the file."""
 
@@ -86,7 +94,6 @@ class AttachmentSummary(Report):
     bytes: int
 
 
-@dataclass(frozen=True)
 class Region(Report):
     """Bytes of the file, and what they are."""
 
@@ -95,7 +102,6 @@ class Region(Report):
     what: str
 
 
-@dataclass(frozen=True)
 class Summary(Report):
     """What is inside a file."""
 
@@ -114,7 +120,6 @@ class Summary(Report):
     regions: list[Region] | None = None
 
 
-@dataclass(frozen=True)
 class Finding(Report):
     """A broken rule of a format."""
 
@@ -130,7 +135,6 @@ class Finding(Report):
     hint: str
 
 
-@dataclass(frozen=True)
 class Verdict(Report):
     """What verifying found; it is true where there are no errors."""
 
@@ -145,7 +149,6 @@ class Verdict(Report):
         return self.ok
 
 
-@dataclass(frozen=True)
 class Changed(Report):
     """A tensor that is stored in another way."""
 
@@ -154,7 +157,6 @@ class Changed(Report):
     to: str
 
 
-@dataclass(frozen=True)
 class Rounding(Report):
     """How values were rounded."""
 
@@ -165,7 +167,6 @@ class Rounding(Report):
     largest: float
 
 
-@dataclass(frozen=True)
 class Loss(Report):
     """What is lost."""
 
@@ -176,7 +177,6 @@ class Loss(Report):
     rounding: Rounding | None = None
 
 
-@dataclass(frozen=True)
 class ConversionReport(Report):
     """What becomes of the parts of a file."""
 
@@ -187,7 +187,6 @@ class ConversionReport(Report):
     warnings: list[str]
 
 
-@dataclass(frozen=True)
 class ConvertedFile(Report):
     """A file that was written."""
 
@@ -195,7 +194,6 @@ class ConvertedFile(Report):
     bytes: int
 
 
-@dataclass(frozen=True)
 class Conversion(Report):
     """What was written, or would be."""
 
@@ -207,7 +205,6 @@ class Conversion(Report):
     report: ConversionReport
 
 
-@dataclass(frozen=True)
 class VectorChange(Report):
     """What became of a model's vectors."""
 
@@ -216,7 +213,6 @@ class VectorChange(Report):
     worst_cosine: float
 
 
-@dataclass(frozen=True)
 class QuantizedTensor(Report):
     """A quantized tensor, and what that cost."""
 
@@ -232,7 +228,6 @@ class QuantizedTensor(Report):
     snr_db: float | None
 
 
-@dataclass(frozen=True)
 class KeptTensor(Report):
     """A tensor that is not quantized."""
 
@@ -240,7 +235,6 @@ class KeptTensor(Report):
     why: str
 
 
-@dataclass(frozen=True)
 class Quantized(Report):
     """A file with fewer bits a weight, and what that cost."""
 
@@ -259,13 +253,12 @@ class Quantized(Report):
     snr_db: float | None
     tensors: list[QuantizedTensor]
     kept: list[KeptTensor]
-    adjusted: list[str] = field(default_factory=list)
+    adjusted: Sequence[str] = ()
     recall_at_10: float | None = None
     vectors: VectorChange | None = None
     calibrated: VectorChange | None = None
 
 
-@dataclass(frozen=True)
 class ValueDifference(Report):
     """How values differ."""
 
@@ -275,7 +268,6 @@ class ValueDifference(Report):
     cosine: float | None
 
 
-@dataclass(frozen=True)
 class TensorDifference(Report):
     """How a tensor differs between two files."""
 
@@ -286,7 +278,6 @@ class TensorDifference(Report):
     values: ValueDifference | None
 
 
-@dataclass(frozen=True)
 class Compared(Report):
     """How much was compared."""
 
@@ -299,7 +290,6 @@ class Compared(Report):
     records: bool
 
 
-@dataclass(frozen=True)
 class ContentDifference(Report):
     """What differs beside the tensors."""
 
@@ -308,7 +298,6 @@ class ContentDifference(Report):
     second: str | None
 
 
-@dataclass(frozen=True)
 class Difference(Report):
     """How two files differ; it is true where they do."""
 
@@ -323,7 +312,6 @@ class Difference(Report):
         return not self.same
 
 
-@dataclass(frozen=True)
 class Recall(Report):
     """How many neighbours stay the same between two files."""
 
@@ -334,7 +322,6 @@ class Recall(Report):
     max_score_error: float
 
 
-@dataclass(frozen=True)
 class Score(Report):
     """How many questions were answered rightly."""
 
@@ -344,7 +331,6 @@ class Score(Report):
     accuracy: float | None
 
 
-@dataclass(frozen=True)
 class Section(Report):
     """The questions of one kind."""
 
@@ -355,7 +341,6 @@ class Section(Report):
     accuracy: float | None
 
 
-@dataclass(frozen=True)
 class Evaluation(Report):
     """How many analogies came out right."""
 
@@ -374,7 +359,7 @@ def report_of(made: type[T], text: str) -> T:
 def _reader(kind: Any) -> Callable[[Any], Any]:
     """What turns a value of JSON into one of this type."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    if isinstance(kind, type) and issubclass(kind, Report):
         return _object_reader(kind)
     if origin is list:
         element = _reader(arguments[0])
@@ -385,16 +370,14 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     return lambda value: value
 
 
-def _object_reader(kind: type[Any]) -> Callable[[Any], Any]:
+def _object_reader(kind: type[Report]) -> Callable[[Any], Any]:
     hints = typing.get_type_hints(kind)
-    names = [member.name for member in dataclasses.fields(kind)]
+    hints.pop("json")
     # `from` is a word of the language.
-    readers = {name.rstrip("_"): (name, _reader(hints[name])) for name in names}
+    readers = {name.rstrip("_"): (name, _reader(hint)) for name, hint in hints.items()}
 
     def read(value: dict[str, Any]) -> Any:
         known = ((readers[key], item) for key, item in value.items() if key in readers)
-        made = kind(**{name: reader(item) for (name, reader), item in known})
-        object.__setattr__(made, "json", value)
-        return made
+        return kind(value, **{name: reader(item) for (name, reader), item in known})
 
     return read

@@ -16,7 +16,7 @@ use crate::team::Team;
 use crate::tokenizer::Tokenizer;
 use prompt::prompted;
 use std::cell::RefCell;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 #[cfg(feature = "fs")]
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -236,18 +236,19 @@ impl Encoder {
     /// When the model's file is damaged, or a vector has a value that is NaN or infinite, which comes
     /// of broken weights.
     pub fn embed_flat(&self, texts: &[impl AsRef<str> + Sync]) -> Result<Vec<f32>, Error> {
-        self.embed_flat_telling(texts, &mut |_| ())
+        self.embed_flat_telling(texts, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Like [`Encoder::embed_flat`]. `tell` hears now and then how many of the texts are done.
+    /// Like [`Encoder::embed_flat`]. `tell` hears now and then how many of the texts are done, and can end
+    /// the work.
     ///
     /// # Errors
     ///
-    /// Those of [`Encoder::embed_flat`].
+    /// Those of [`Encoder::embed_flat`], and [`Error::Cancelled`].
     pub fn embed_flat_telling(
         &self,
         texts: &[impl AsRef<str> + Sync],
-        tell: &mut dyn FnMut(usize),
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Vec<f32>, Error> {
         let inner = &self.inner;
         let (ids, ranges) = inner.tokenize(texts, self.prompt.as_deref());
@@ -255,7 +256,9 @@ impl Encoder {
         let tell = RefCell::new(tell);
         // Between the batches that this thread computes; others are counted with them.
         let compute = |turn: &mut Turn| {
-            tell.borrow_mut()(call.done());
+            if tell.borrow_mut()(call.done()).is_break() {
+                inner.schedule.withdraw(&call);
+            }
             inner.compute(turn)
         };
         inner.schedule.run(&call, compute, || inner.call_helper());

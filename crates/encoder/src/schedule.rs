@@ -176,6 +176,23 @@ impl Schedule {
         state.wake(&call_helper);
     }
 
+    /// Takes a call's texts out of the queue that nobody has begun with: the call ends as cancelled
+    /// when those are done that somebody has.
+    pub(crate) fn withdraw(&self, call: &Arc<Call>) {
+        let mut state = self.lock();
+        let Some(place) = state.waiting.iter().position(|w| Arc::ptr_eq(&w.call, call)) else {
+            return;
+        };
+        let Some(Waiting { next, .. }) = state.waiting.remove(place) else { return };
+        state.tokens -= call.texts[next..].iter().map(Range::len).sum::<usize>();
+        let mut progress = lock(&call.progress);
+        progress.left -= call.texts.len() - next;
+        progress.failed.get_or_insert(Failure::Error(Error::Cancelled));
+        if progress.left == 0 {
+            call.wake.notify_one();
+        }
+    }
+
     /// What a thread of the pool does that was called: a batch. It is called again for the next, so
     /// that the pool can do other work in between.
     pub(crate) fn help(
@@ -376,6 +393,28 @@ mod tests {
 
     const BAD: u32 = 98;
     const PANIC: u32 = 99;
+
+    #[test]
+    fn a_call_that_is_withdrawn_ends_with_what_was_begun() {
+        let (schedule, long, turns) =
+            (Schedule::new(1, 1), call(1, &[100; 10]), AtomicUsize::new(0));
+        let stopped = |turn: &mut Turn| {
+            if turns.fetch_add(1, Ordering::Relaxed) == 2 {
+                schedule.withdraw(&long);
+                schedule.withdraw(&long);
+            }
+            compute(turn)
+        };
+        schedule.run(&long, stopped, || ());
+        assert_eq!((turns.load(Ordering::Relaxed), long.done()), (3, 10));
+        assert!(matches!(long.result(), Err(Error::Cancelled)));
+        let state = schedule.lock();
+        assert_eq!((state.tokens, state.free), (0, 1));
+        drop(state);
+        let next = call(2, &[5]);
+        schedule.run(&next, compute, || ());
+        assert_eq!(next.result().unwrap(), [5002.0]);
+    }
 
     /// Calls that wait while the only thread is busy, and the batches that come of them.
     fn held_up(calls: &[Arc<Call>]) -> Vec<usize> {

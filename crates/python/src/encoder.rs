@@ -5,11 +5,9 @@ use crate::error::Failure;
 use crate::fork::free;
 use crate::watch::watched;
 use pyo3::prelude::*;
+use std::ops::ControlFlow;
 use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings};
 use weighbridge::{Advice, Error, Stage, models};
-
-/// Texts between two looks at whether the work should stop.
-const WINDOW: usize = 256;
 
 /// A model that is ready.
 #[pyclass(frozen, module = "weighbridge._native")]
@@ -69,12 +67,17 @@ impl Encoder {
         let vectors = watched(py, tell, |progress| {
             let encoder = self.prompted(prompt, purpose)?;
             progress.begin(Stage::Embedding, texts.len() as u64)?;
-            let mut all = Vec::with_capacity(texts.len() * encoder.dimensions());
-            for texts in texts.chunks(WINDOW) {
-                all.extend(encoder.embed_flat(texts)?);
-                progress.advance(texts.len() as u64)?;
-            }
-            Ok(all)
+            let mut counted = 0;
+            let vectors = encoder.embed_flat_telling(&texts, &mut |done| {
+                let more = (done - counted) as u64;
+                counted = done;
+                match progress.advance(more) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+            progress.advance((texts.len() - counted) as u64)?;
+            Ok(vectors)
         })?;
         Ok(Buffer::of_floats(&vectors))
     }

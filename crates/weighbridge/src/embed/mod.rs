@@ -26,6 +26,7 @@ pub use table_texts::TextColumn;
 pub use texts::{Skipped, TextForm, TextOptions, TextRow, Texts, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
 
+use std::ops::ControlFlow;
 use weighbridge_encoder::Encoder;
 use weighbridge_format::{Error, Progress, Stage};
 
@@ -200,6 +201,7 @@ fn embed_windows(
                 if more > 0 && stopped.is_ok() {
                     stopped = progress.advance(more);
                 }
+                ControlFlow::Continue(())
             };
             // Who stops the work in the middle of a window finds it in the sink all the same.
             sink.take(&rows, &encoder.embed_flat_telling(&texts, &mut tell)?)?;
