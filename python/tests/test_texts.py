@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -100,3 +101,12 @@ def test_the_old_embedder(minilm: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.weights").write_bytes(b"EMBD" + bytes(50))
     with pytest.raises(weighbridge.FormatError):
         weighbridge.Embedder(tmp_path / "bad.weights")
+
+
+def test_ctrl_c_stops_long_work(encoder: weighbridge.Encoder) -> None:
+    texts = [TEXTS[3]] * 20_000
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        encoder.encode(texts)
+    assert encoder.encode("x").shape == (384,)

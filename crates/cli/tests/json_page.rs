@@ -62,6 +62,7 @@ const COMMANDS: &[&str] = &[
     "diff tiny.weights half.weights",
     "diff words.fifu words.vec",
     "formats",
+    "new made.oinf --data new.json",
 ];
 
 #[test]
@@ -87,6 +88,7 @@ fn every_member_is_on_the_page() {
         assert!(output.status.success(), "{made:?}: {}", common::err(&output));
     }
     std::fs::write(at.join("words.txt"), "just words\n").unwrap();
+    std::fs::write(at.join("new.json"), r#"{"tensors": {"w": {"values": [1]}}}"#).unwrap();
     let mut verbs = BTreeSet::new();
     let texts = "Give me a weighbridge.\nAnother text.\n";
     for command in COMMANDS {
