@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dtypes import array_of, bytes_of, name_of
-from ._reports import Conversion, Report, report_of
+from ._reports import Conversion, report_of
 
 Path = str | os.PathLike[str]
 
@@ -145,7 +145,7 @@ class Slice:
     def __init__(self, file: _native.File, name: str) -> None:
         self._file = file
         self._name = name
-        self._encoding, self._dtype, shape, *_ = file.describe(name)
+        self._encoding, _, shape, *_ = file.describe(name)
         self._shape = list(shape)
 
     def get_shape(self) -> list[int]:

@@ -69,11 +69,6 @@ impl Words {
         Ok(hits.map(|hit| (hit.row, hit.score)).collect())
     }
 
-    /// The error of a word that has no vector, with words that may be meant.
-    fn unknown(&self, word: &str) -> PyErr {
-        Failure::from(self.0.unknown(word)).into()
-    }
-
     /// What `evaluate --json` prints.
     fn evaluate(&self, py: Python<'_>, name: &str, questions: &[u8]) -> PyResult<String> {
         let found =
