@@ -6,12 +6,13 @@ mod rehearse;
 
 pub use prompt::{PromptChoice, Purpose};
 
-use crate::architectures::{Batch, Model, Observer};
+use crate::architectures::{Model, Observer};
+use crate::head::{self, Classifier, Dense, Head};
 use crate::id::{self, ModelId};
 use crate::layers::{Packing, Scratch};
 use crate::pool::Pool;
-use crate::schedule::{Call, Schedule, Turn};
-use crate::settings::{Assumption, Pooling, ResolvedSettings, Settings};
+use crate::schedule::{Call, Schedule, Texts, Turn};
+use crate::settings::{Assumption, ResolvedSettings, Settings};
 use crate::team::Team;
 use crate::tokenizer::Tokenizer;
 use prompt::prompted;
@@ -48,8 +49,8 @@ const TEXTS_PER_TASK: usize = 32;
 /// # fn main() -> Result<(), weighbridge_encoder::Error> {
 /// use weighbridge_encoder::{Encoder, Purpose};
 ///
-/// let documents = Encoder::open("e5-small")?.for_purpose(Purpose::Document)?;
-/// let queries = documents.for_purpose(Purpose::Query)?;
+/// let documents = Encoder::open("e5-small")?.for_purpose(Purpose::Document);
+/// let queries = documents.for_purpose(Purpose::Query);
 /// assert_eq!(queries.prompt().map(|prompt| prompt.text.as_str()), Some("query: "));
 /// # Ok(())
 /// # }
@@ -59,6 +60,8 @@ pub struct Encoder {
     inner: Arc<Inner>,
     /// What is put in front of every text.
     prompt: Option<Arc<Prompt>>,
+    /// The first tokens of every text that its vector is not made of.
+    skipped: usize,
 }
 
 /// What threads of the pool hold on to while they work.
@@ -70,6 +73,7 @@ struct Inner {
     model: Box<dyn Model>,
     tokenizer: Tokenizer,
     settings: ResolvedSettings,
+    head: Head,
     pool: Pool,
     schedule: Schedule,
     /// Memory of earlier batches, to be used again.
@@ -108,17 +112,19 @@ impl Encoder {
     /// are NaN or infinite; or when the settings ask for what the model can't do, such as more
     /// tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
-        Encoder::load(container, settings, Packing::of(settings.precision))
+        Encoder::load(container, settings, Packing::of(settings.precision), false)
     }
 
-    fn load(
+    /// Loads a model for vectors, or for scores of pairs.
+    pub(crate) fn load(
         container: &Container,
         settings: &Settings,
         packing: Packing,
+        for_scores: bool,
     ) -> Result<Encoder, Error> {
         container.start_damage_check();
         let spec = ModelSpec::of(container)?;
-        let architecture = crate::support::check(&spec, settings.pooling.is_some())?;
+        let architecture = crate::support::check(&spec, for_scores || settings.pooling.is_some())?;
         let pool = Pool::new(settings.threads)?;
         let (model, tokenizer) = pool.install(|| {
             // The weights take longest; the words are read beside them.
@@ -135,7 +141,20 @@ impl Encoder {
             let what = format!("the vocabulary has {tokens} tokens, and {rows} have a vector");
             return Err(Error::refused(what, "vocabulary and weights are of different models"));
         }
-        let settings = ResolvedSettings::new(settings, &spec, sizes)?;
+        let (head, settings) = if for_scores {
+            let prefix = architecture.tensors(container).prefix();
+            let classifier = Classifier::load(&spec, container, prefix, sizes.hidden)?;
+            let labels = classifier.labels();
+            let settings = Settings { dimensions: None, ..settings.clone() };
+            let settings = ResolvedSettings::new(&settings, &spec, sizes, labels, true)?;
+            (Head::Scores(classifier), settings)
+        } else {
+            let pooled = sizes.hidden * settings.poolings(&spec).len();
+            let dense = head::dense_layers(&spec, container, pooled)?;
+            let width = dense.last().map_or(pooled, Dense::width);
+            let resolved = ResolvedSettings::new(settings, &spec, sizes, width, false)?;
+            (Head::Vector(dense), resolved)
+        };
         let schedule = Schedule::new(pool.threads(), model.most_members());
         let (spare, weights) = (Mutex::default(), architecture.weights(container));
         let inner = Arc::new(Inner {
@@ -144,12 +163,13 @@ impl Encoder {
             model,
             tokenizer,
             settings,
+            head,
             pool,
             schedule,
             spare,
             damage: container.damage.clone(),
         });
-        Ok(Encoder { inner, prompt: None })
+        Ok(Encoder { inner, prompt: None, skipped: 0 })
     }
 
     /// How many values the vector of a text has.
@@ -250,9 +270,51 @@ impl Encoder {
         texts: &[impl AsRef<str> + Sync],
         tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Vec<f32>, Error> {
+        let (ids, ranges) = self.inner.tokenize(texts, self.prompt.as_deref());
+        self.run(Texts { ids, ranges, seconds: Vec::new(), skipped: self.skipped }, tell)
+    }
+
+    /// The scores of pairs of texts, one pair behind the other.
+    pub(crate) fn score_pairs<S: AsRef<str> + Sync>(
+        &self,
+        pairs: &[(S, S)],
+    ) -> Result<Vec<f32>, Error> {
         let inner = &self.inner;
-        let (ids, ranges) = inner.tokenize(texts, self.prompt.as_deref());
-        let call = Call::new(ids, ranges, self.dimensions());
+        let tokenize = |pairs: &[(S, S)]| {
+            let mut texts = Texts::default();
+            for (first, second) in pairs {
+                let (most, start) = (self.max_tokens(), texts.ids.len());
+                let (first, second) = (first.as_ref(), second.as_ref());
+                let place = inner.tokenizer.encode_pair_into(first, second, most, &mut texts.ids);
+                texts.seconds.push(place);
+                texts.ranges.push(start..texts.ids.len());
+            }
+            texts
+        };
+        if !inner.tokenizer.takes_pairs() {
+            let what = "the tokenizer does not say how two texts go together";
+            return Err(Error::unsupported("pairs", what, "its post_processor would"));
+        }
+        let parts: Vec<_> =
+            inner.pool.install(|| pairs.par_chunks(TEXTS_PER_TASK).map(tokenize).collect());
+        let mut all = Texts::default();
+        for part in parts {
+            let first = all.ids.len();
+            all.ids.extend(part.ids);
+            all.seconds.extend(part.seconds);
+            all.ranges.extend(part.ranges.into_iter().map(|r| first + r.start..first + r.end));
+        }
+        self.run(all, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Takes texts through the model.
+    fn run(
+        &self,
+        texts: Texts,
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Vec<f32>, Error> {
+        let inner = &self.inner;
+        let call = Call::new(texts, self.dimensions());
         let tell = RefCell::new(tell);
         // Between the batches that this thread computes; others are counted with them.
         let compute = |turn: &mut Turn| {
@@ -323,21 +385,27 @@ impl Inner {
 
     /// Computes the vectors of a batch.
     fn compute(self: &Arc<Inner>, turn: &mut Turn) -> Result<(), Error> {
-        let (mut ids, mut texts) = (Vec::new(), Vec::new());
+        let mut batch = Texts::default();
         for part in &turn.parts {
-            for text in &part.call.texts[part.texts.clone()] {
-                texts.push(ids.len()..ids.len() + text.len());
-                ids.extend_from_slice(&part.call.ids[text.clone()]);
+            let all = &part.call.texts;
+            for (place, text) in all.ranges[part.texts.clone()].iter().enumerate() {
+                batch.ranges.push(batch.ids.len()..batch.ids.len() + text.len());
+                batch.ids.extend_from_slice(&all.ids[text.clone()]);
+                // Texts of another caller may stand alone.
+                let second = all.seconds.get(part.texts.start + place);
+                batch.seconds.push(second.copied().unwrap_or(text.len()));
             }
         }
-        let scratch = self.run(ids, texts.clone(), &mut turn.threads, None)?;
+        let texts = batch.ranges.clone();
+        let scratch = self.run(batch, &mut turn.threads, None)?;
         let (hidden, dimensions) = (self.model.sizes().hidden, self.settings.dimensions);
         let mut texts = texts.into_iter();
         for part in &turn.parts {
             part.write(|vectors| {
                 for (vector, text) in vectors.chunks_exact_mut(dimensions).zip(&mut texts) {
                     let rows = &scratch.hidden[text.start * hidden..text.end * hidden];
-                    self.pool_rows(rows, hidden, vector);
+                    let skipped = part.call.texts.skipped;
+                    self.head.make(rows, hidden, skipped, &self.settings, vector);
                 }
             });
         }
@@ -350,12 +418,11 @@ impl Inner {
     /// thread.
     fn run(
         self: &Arc<Inner>,
-        ids: Vec<u32>,
-        texts: Vec<Range<usize>>,
+        texts: Texts,
         threads: &mut usize,
         observer: Option<Observer>,
     ) -> Result<Scratch, Error> {
-        let shared = Shared { team: Team::new(*threads), ids, texts, start: OnceLock::new() };
+        let shared = Shared { team: Team::new(*threads), texts, start: OnceLock::new() };
         let shared = Arc::new(shared);
         // They wake up while this thread looks the tokens up.
         for _ in 1..*threads {
@@ -364,7 +431,7 @@ impl Inner {
         }
         let not_begun = NotBegun(&shared.team);
         let mut scratch = self.scratch();
-        let batch = Batch { ids: &shared.ids, texts: &shared.texts };
+        let batch = shared.texts.batch();
         self.model.embed(batch, &mut scratch)?;
         if *threads > 1 {
             // Nobody else sets it.
@@ -388,7 +455,7 @@ impl Inner {
         let Some(start) = shared.start.get() else { return };
         let mut scratch = self.scratch();
         scratch.hidden.clone_from(start);
-        let batch = Batch { ids: &shared.ids, texts: &shared.texts };
+        let batch = shared.texts.batch();
         self.model.run(batch, &mut member, &mut scratch, None);
         self.put_back(scratch);
     }
@@ -401,16 +468,6 @@ impl Inner {
     fn put_back(&self, scratch: Scratch) {
         if let Ok(mut spare) = self.spare.lock() {
             spare.push(scratch);
-        }
-    }
-
-    /// Makes a vector of the vectors of a text's tokens.
-    fn pool_rows(&self, rows: &[f32], width: usize, vector: &mut [f32]) {
-        pool(rows, width, &self.settings.pooling, vector);
-        if self.settings.normalize {
-            let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-            let by = 1.0 / norm.max(1e-12);
-            vector.iter_mut().for_each(|x| *x *= by);
         }
     }
 }
@@ -427,35 +484,7 @@ impl Drop for NotBegun<'_> {
 /// What a team computes.
 struct Shared {
     team: Team,
-    ids: Vec<u32>,
-    texts: Vec<Range<usize>>,
+    texts: Texts,
     /// The vectors of the tokens before the first layer; there when the team begins.
     start: OnceLock<Vec<f32>>,
-}
-
-/// Pools the vectors of tokens into one; as many of its first values as there is room for.
-fn pool(rows: &[f32], width: usize, pooling: &Pooling, vector: &mut [f32]) {
-    let rows = rows.chunks_exact(width);
-    #[allow(clippy::cast_precision_loss)]
-    let count = rows.len() as f32;
-    let by = match pooling {
-        Pooling::Cls => {
-            return rows.take(1).for_each(|row| vector.copy_from_slice(&row[..vector.len()]));
-        }
-        Pooling::Max => {
-            vector.fill(f32::NEG_INFINITY);
-            for row in rows {
-                vector.iter_mut().zip(row).for_each(|(v, x)| *v = v.max(*x));
-            }
-            return;
-        }
-        Pooling::MeanSqrtLen => 1.0 / count.sqrt(),
-        // The mean; others were refused when the model was opened.
-        _ => 1.0 / count,
-    };
-    vector.fill(0.0);
-    for row in rows {
-        vector.iter_mut().zip(row).for_each(|(v, x)| *v += x);
-    }
-    vector.iter_mut().for_each(|v| *v *= by);
 }

@@ -6,6 +6,7 @@
 //! until its texts are done or it is its turn. Threads of the pool join where there is more to do
 //! than callers are awake. Calls take turns, so that a short one need not wait for a long one.
 
+use crate::architectures::Batch;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -47,13 +48,30 @@ struct Waiting {
     next: usize,
 }
 
-/// Texts of one caller, and what became of them.
-#[derive(Debug)]
-pub(crate) struct Call {
+/// Texts that became tokens. A pair of texts is one here.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
     /// The tokens of all texts, one text behind the other.
     pub ids: Vec<u32>,
     /// Where each text is.
-    pub texts: Vec<Range<usize>>,
+    pub ranges: Vec<Range<usize>>,
+    /// For each pair, how many tokens it has before those of the second kind; empty where texts stand
+    /// alone.
+    pub seconds: Vec<usize>,
+    /// How many of each text's first tokens its vector is not made of.
+    pub skipped: usize,
+}
+
+impl Texts {
+    pub(crate) fn batch(&self) -> Batch<'_> {
+        Batch { ids: &self.ids, texts: &self.ranges, seconds: &self.seconds }
+    }
+}
+
+/// Texts of one caller, and what became of them.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub texts: Texts,
     progress: Mutex<Progress>,
     /// For the caller, who waits with the schedule's state.
     wake: Condvar,
@@ -98,10 +116,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Call {
     /// Texts whose vectors have so many values.
-    pub(crate) fn new(ids: Vec<u32>, texts: Vec<Range<usize>>, dimensions: usize) -> Arc<Call> {
-        let vectors = vec![0.0; texts.len() * dimensions];
-        let progress = Progress { left: texts.len(), vectors, failed: None, asleep: false };
-        Arc::new(Call { ids, texts, progress: Mutex::new(progress), wake: Condvar::new() })
+    pub(crate) fn new(texts: Texts, dimensions: usize) -> Arc<Call> {
+        let count = texts.ranges.len();
+        let vectors = vec![0.0; count * dimensions];
+        let progress = Progress { left: count, vectors, failed: None, asleep: false };
+        let progress = Mutex::new(progress);
+        Arc::new(Call { texts, progress, wake: Condvar::new() })
     }
 
     fn is_done(&self) -> bool {
@@ -110,7 +130,7 @@ impl Call {
 
     /// How many of the texts are done.
     pub(crate) fn done(&self) -> usize {
-        self.texts.len() - lock(&self.progress).left
+        self.texts.ranges.len() - lock(&self.progress).left
     }
 
     /// The vectors, one behind the other, once all are done.
@@ -128,7 +148,7 @@ impl Part {
     /// Where the call's results are, while they are written.
     pub(crate) fn write(&self, write: impl FnOnce(&mut [f32])) {
         let mut progress = lock(&self.call.progress);
-        let dimensions = progress.vectors.len() / self.call.texts.len().max(1);
+        let dimensions = progress.vectors.len() / self.call.texts.ranges.len().max(1);
         write(&mut progress.vectors[self.texts.start * dimensions..self.texts.end * dimensions]);
     }
 }
@@ -152,11 +172,11 @@ impl Schedule {
         compute: impl Fn(&mut Turn) -> Result<(), Error>,
         call_helper: impl Fn(),
     ) {
-        if call.texts.is_empty() {
+        if call.texts.ranges.is_empty() {
             return;
         }
         let mut state = self.lock();
-        state.tokens += call.ids.len();
+        state.tokens += call.texts.ids.len();
         state.waiting.push_back(Waiting { call: call.clone(), next: 0 });
         while !call.is_done() {
             state = match self.next_turn(&mut state) {
@@ -184,9 +204,9 @@ impl Schedule {
             return;
         };
         let Some(Waiting { next, .. }) = state.waiting.remove(place) else { return };
-        state.tokens -= call.texts[next..].iter().map(Range::len).sum::<usize>();
+        state.tokens -= call.texts.ranges[next..].iter().map(Range::len).sum::<usize>();
         let mut progress = lock(&call.progress);
-        progress.left -= call.texts.len() - next;
+        progress.left -= call.texts.ranges.len() - next;
         progress.failed.get_or_insert(Failure::Error(Error::Cancelled));
         if progress.left == 0 {
             call.wake.notify_one();
@@ -237,7 +257,7 @@ impl Schedule {
         let mut taken = 0;
         while let Some(Waiting { call, next }) = state.waiting.front_mut() {
             let first = *next;
-            while let Some(text) = call.texts.get(*next) {
+            while let Some(text) = call.texts.ranges.get(*next) {
                 if taken > 0 && taken + text.len() > room {
                     break;
                 }
@@ -252,7 +272,7 @@ impl Schedule {
                 break;
             }
             // Others are served before this call has its next turn.
-            let is_full = *next < call.texts.len();
+            let is_full = *next < call.texts.ranges.len();
             if let Some(waiting) = state.waiting.pop_front().filter(|_| is_full) {
                 state.waiting.push_back(waiting);
                 break;
@@ -372,19 +392,19 @@ mod tests {
             texts.push(ids.len()..ids.len() + length);
             ids.resize(ids.len() + length, id);
         }
-        Call::new(ids, texts, 1)
+        Call::new(Texts { ids, ranges: texts, ..Texts::default() }, 1)
     }
 
     /// The vector of a text is its number of tokens and its token's number.
     fn compute(turn: &mut Turn) -> Result<(), Error> {
         for part in &turn.parts {
-            if part.call.ids.contains(&BAD) {
+            if part.call.texts.ids.contains(&BAD) {
                 return Err(Error::refused("a bad token", ""));
             }
-            assert!(!part.call.ids.contains(&PANIC), "expected by the test");
+            assert!(!part.call.texts.ids.contains(&PANIC), "expected by the test");
             part.write(|vectors| {
-                for (vector, text) in vectors.iter_mut().zip(&part.call.texts[part.texts.clone()]) {
-                    *vector = (1000 * text.len()) as f32 + part.call.ids[text.start] as f32;
+                for (vector, text) in vectors.iter_mut().zip(&part.call.texts.ranges[part.texts.clone()]) {
+                    *vector = (1000 * text.len()) as f32 + part.call.texts.ids[text.start] as f32;
                 }
             });
         }
@@ -423,7 +443,7 @@ mod tests {
         let counted = |turn: &mut Turn| {
             lock(&parts).push(turn.parts.len());
             // The first batch lasts until all others wait.
-            while turn.parts[0].call.ids[0] == 0 && schedule.lock().waiting.len() < calls.len() {
+            while turn.parts[0].call.texts.ids[0] == 0 && schedule.lock().waiting.len() < calls.len() {
                 yield_now();
             }
             compute(turn)
@@ -503,12 +523,12 @@ mod tests {
         let schedule = Schedule::new(1, 1);
         let mut state = schedule.lock();
         for call in [call(1, &[100]), call(2, &[500]), call(3, &[100])] {
-            state.tokens += call.ids.len();
+            state.tokens += call.texts.ids.len();
             state.waiting.push_back(Waiting { call, next: 0 });
         }
         let mut order = Vec::new();
         while let Some(turn) = schedule.next_turn(&mut state) {
-            order.push(turn.parts[0].call.ids[0]);
+            order.push(turn.parts[0].call.texts.ids[0]);
             state.free = 1;
         }
         assert_eq!(order, [1, 2, 3]);
@@ -536,7 +556,7 @@ mod tests {
         let turn = |calls: &[Arc<Call>]| {
             let mut state = schedule.lock();
             for call in calls {
-                state.tokens += call.ids.len();
+                state.tokens += call.texts.ids.len();
                 state.waiting.push_back(Waiting { call: call.clone(), next: 0 });
             }
             let turn = schedule.next_turn(&mut state).unwrap();

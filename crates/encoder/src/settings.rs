@@ -4,7 +4,7 @@ use crate::architectures::Sizes;
 use crate::support::Lack;
 use std::fmt;
 pub use weighbridge_format::spec::Pooling;
-use weighbridge_format::spec::{Fact, ModelSpec, SaidBy};
+use weighbridge_format::spec::{Fact, ModelSpec, SaidBy, pooling_name};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error};
 
@@ -38,23 +38,23 @@ impl Precision {
     }
 }
 
-/// The one pooling of a model, if it is one that there is here.
-pub(crate) fn supported_pooling(modes: &[Pooling]) -> Result<&Pooling, Lack> {
-    use Pooling::{Cls, Max, Mean, MeanSqrtLen};
-    match modes {
-        [mode @ (Mean | Cls | Max | MeanSqrtLen)] => Ok(mode),
-        modes => {
-            let names: Vec<_> = modes.iter().map(Pooling::name).collect();
-            let name = if names.is_empty() { "none".to_owned() } else { names.join("+") };
-            Err(Lack {
-                name: format!("pooling {name}"),
-                message: format!("the pooling \"{name}\" is not supported"),
-                advice: Advice::from("mean, cls and max are")
-                    .and(Advice::set("pooling", "chooses another than the model's")),
-            })
-        }
+/// The poolings of a model, if there are such here; their vectors stand one behind the other.
+pub(crate) fn supported_pooling(modes: &[Pooling]) -> Result<&[Pooling], Lack> {
+    let is_known = |mode: &Pooling| !matches!(mode, Pooling::Other(_));
+    if !modes.is_empty() && modes.len() <= MOST_POOLINGS && modes.iter().all(is_known) {
+        return Ok(modes);
     }
+    let name = pooling_name(modes);
+    Err(Lack {
+        name: format!("pooling {name}"),
+        message: format!("the pooling \"{name}\" is not supported"),
+        advice: Advice::from("mean, cls, max, lasttoken, weightedmean and mean_sqrt_len are")
+            .and(Advice::set("pooling", "chooses another than the model's")),
+    })
 }
+
+/// There are no more different ones.
+const MOST_POOLINGS: usize = 6;
 
 /// What to do otherwise than the model's own settings say; `None` leaves a setting to the model.
 #[derive(Clone, Debug, Default)]
@@ -74,12 +74,19 @@ pub struct Settings {
     pub threads: Option<usize>,
 }
 
+impl Settings {
+    /// The poolings in use.
+    pub(crate) fn poolings<'a>(&'a self, spec: &'a ModelSpec) -> &'a [Pooling] {
+        self.pooling.as_ref().map_or(&spec.pooling.value[..], std::slice::from_ref)
+    }
+}
+
 /// A setting in use that neither the user nor the model said.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Assumption {
     /// How the vectors of a text's tokens become one.
-    Pooling(Fact<Pooling>),
+    Pooling(Fact<Vec<Pooling>>),
     /// Whether vectors are scaled to length 1.
     Normalize(Fact<bool>),
 }
@@ -89,7 +96,7 @@ impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said_by = match self {
             Assumption::Pooling(fact) => {
-                write!(f, "{} pooling", fact.value.name())?;
+                write!(f, "{} pooling", pooling_name(&fact.value))?;
                 &fact.said_by
             }
             Assumption::Normalize(fact) => {
@@ -108,21 +115,28 @@ impl fmt::Display for Assumption {
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedSettings {
     pub assumed: Vec<Assumption>,
-    pub pooling: Pooling,
+    pub pooling: Vec<Pooling>,
     pub normalize: bool,
     pub max_tokens: usize,
     pub dimensions: usize,
 }
 
 impl ResolvedSettings {
+    /// Vectors of a text have so many values unless fewer are asked for.
     pub(crate) fn new(
         settings: &Settings,
         spec: &ModelSpec,
         sizes: Sizes,
+        width: usize,
+        for_scores: bool,
     ) -> Result<ResolvedSettings, Error> {
-        let Sizes { hidden, positions, .. } = sizes;
-        let modes = settings.pooling.as_ref().map_or(&spec.pooling.value[..], std::slice::from_ref);
-        let pooling = supported_pooling(modes).map_err(Lack::into_error)?.clone();
+        let positions = sizes.positions;
+        let modes = settings.poolings(spec);
+        // A model whose first token is classified need not say how others would be pooled.
+        let pooling = match for_scores {
+            true => Vec::new(),
+            false => supported_pooling(modes).map_err(Lack::into_error)?.to_vec(),
+        };
         let normalize = settings.normalize.unwrap_or(spec.normalize.value);
         let model_limit = spec.max_tokens.as_ref().map(|limit| to_len(limit.value));
         let max_tokens =
@@ -139,23 +153,23 @@ impl ResolvedSettings {
             );
             return Err(Error::refused(what, "at least 3"));
         }
-        let dimensions = settings.dimensions.unwrap_or(hidden);
-        if dimensions == 0 || dimensions > hidden {
+        let dimensions = settings.dimensions.unwrap_or(width);
+        if dimensions == 0 || dimensions > width {
             let what =
-                format!("{dimensions} dimensions were asked for, but the vectors have {hidden}");
-            return Err(Error::refused(what, format!("from 1 to {hidden}")));
+                format!("{dimensions} dimensions were asked for, but the vectors have {width}");
+            return Err(Error::refused(what, format!("from 1 to {width}")));
         }
-        let assumed = assumed(settings, spec, &pooling);
+        let assumed = if for_scores { Vec::new() } else { assumed(settings, spec, &pooling) };
         Ok(ResolvedSettings { assumed, pooling, normalize, max_tokens, dimensions })
     }
 }
 
 /// What nobody said, of what makes one vector of a text.
-fn assumed(settings: &Settings, spec: &ModelSpec, pooling: &Pooling) -> Vec<Assumption> {
+fn assumed(settings: &Settings, spec: &ModelSpec, pooling: &[Pooling]) -> Vec<Assumption> {
     let mut list = Vec::new();
     if settings.pooling.is_none() && spec.pooling.is_unsaid() {
         let said_by = spec.pooling.said_by.clone();
-        list.push(Assumption::Pooling(Fact { value: pooling.clone(), said_by }));
+        list.push(Assumption::Pooling(Fact { value: pooling.to_vec(), said_by }));
     }
     if settings.normalize.is_none() && spec.normalize.is_unsaid() {
         list.push(Assumption::Normalize(spec.normalize.clone()));

@@ -1,16 +1,94 @@
 //! What a model needs that the encoder does not have, by what its description says.
 
 use crate::architectures::Architecture;
+use crate::head::DENSE;
 use crate::settings::supported_pooling;
-use weighbridge_format::spec::{Activation, Misstatement, ModelSpec, Positions};
+use weighbridge_format::spec::tokenizer::Step;
+use weighbridge_format::spec::{Activation, Misstatement, ModelSpec};
 use weighbridge_format::{Advice, Error};
 
 /// Modules of sentence-transformers that are understood.
-const MODULES: [&str; 3] = ["Transformer", "Pooling", "Normalize"];
-/// Parts of tokenizers that are understood, beside BERT's own in files that name none.
-const NORMALIZERS: [&str; 2] = ["BertNormalizer", "none"];
-const PRE_TOKENIZERS: [&str; 1] = ["BertPreTokenizer"];
+const MODULES: [&str; 4] = ["Transformer", "Pooling", DENSE, "Normalize"];
+/// Models of tokenizers that are understood.
+const TOKENIZERS: [&str; if LIBRARY { 4 } else { 2 }] = known(["", "WordPiece", "Unigram", "BPE"]);
+/// Steps of tokenizers that are understood; without the crate for the others, BERT's alone.
+const NORMALIZERS: [&str; if LIBRARY { 13 } else { 1 }] = known([
+    "BertNormalizer",
+    "Precompiled",
+    "Strip",
+    "Replace",
+    "Prepend",
+    "Lowercase",
+    "StripAccents",
+    "Nmt",
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "none",
+]);
+const PRE_TOKENIZERS: [&str; if LIBRARY { 8 } else { 1 }] = known([
+    "BertPreTokenizer",
+    "Metaspace",
+    "WhitespaceSplit",
+    "Whitespace",
+    "ByteLevel",
+    "Digits",
+    "Punctuation",
+    "Split",
+]);
 const POST_PROCESSORS: [&str; 3] = ["TemplateProcessing", "BertProcessing", "RobertaProcessing"];
+/// Whether tokenizers of other kinds than BERT's can be run.
+const LIBRARY: bool = cfg!(feature = "tokenizers");
+
+/// The regular expressions of the families of models that are known. One of a stranger could take any
+/// time.
+const EXPRESSIONS: [&str; 6] = [
+    // XLM-RoBERTa: runs of spaces.
+    " {2,}",
+    r"\s+",
+    // GPT-2.
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    // GPT-4, Llama 3 and Qwen.
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    r"\p{N}{1,3}",
+];
+
+/// The first of some names, as many as there is room for.
+const fn known<const N: usize, const M: usize>(names: [&'static str; N]) -> [&'static str; M] {
+    let (mut list, mut i) = ([""; M], 0);
+    while i < M {
+        list[i] = names[i];
+        i += 1;
+    }
+    list
+}
+
+/// Steps of a tokenizer that the encoder does not have.
+pub(crate) fn unknown_steps(steps: &[Step]) -> Vec<Lack> {
+    let mut list = Vec::new();
+    for step in steps {
+        let (known, advice) = match step.place {
+            Step::NORMALIZER => (&NORMALIZERS[..], "BertNormalizer, Precompiled and others are"),
+            _ => (&PRE_TOKENIZERS[..], "BertPreTokenizer, Metaspace and ByteLevel are"),
+        };
+        let place = step.place;
+        if !known.contains(&step.kind.as_str()) {
+            let (name, kind) = (format!("{place} {}", step.kind), &step.kind);
+            let message = format!("the {place} {kind} is not known");
+            list.push(Lack { name, message, advice: Advice::from(advice) });
+        } else if let Some(expression) = step.expression.as_deref()
+            && !EXPRESSIONS.contains(&expression)
+        {
+            let name = format!("regular expression {expression:?}");
+            let message = format!("the {place} has the {name}, which is not known");
+            let advice = Advice::from("only those of known families are used");
+            list.push(Lack { name, message, advice });
+        }
+    }
+    list
+}
 
 /// Something that a model needs and the encoder does not have.
 #[derive(Clone, Debug)]
@@ -47,10 +125,11 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
     let mut add = |name: String, message: String, advice: &'static str| {
         list.push(Lack { name, message, advice: Advice::from(advice) });
     };
-    if spec.position_scheme.value != Positions::Absolute {
-        let scheme = spec.position_scheme.value.name();
+    let scheme = &spec.position_scheme.value;
+    if architecture.is_some_and(|known| known.positions() != scheme) {
+        let scheme = scheme.name();
         let message = format!("position embeddings of type \"{scheme}\" are not known");
-        add(format!("position embeddings {scheme}"), message, "only absolute ones, as in BERT");
+        add(format!("position embeddings {scheme}"), message, "only those that such models have");
     }
     if let Activation::Other(name) = &spec.activation.value {
         let message = format!("the activation \"{name}\" is not known");
@@ -63,38 +142,31 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
                 "modules.json names a module {} after the model, which is not supported",
                 module.kind
             ),
-            "Transformer, Pooling and Normalize are",
+            "Transformer, Pooling, Dense and Normalize are",
         );
     }
     if let Some(tokenizer) = &spec.tokenizer {
         let kind = tokenizer.kind.value.as_str();
-        if !["", "WordPiece"].contains(&kind) {
+        if !TOKENIZERS.contains(&kind) {
             let message = format!("a {kind} tokenizer is not supported");
-            add(format!("tokenizer {kind}"), message, "WordPiece, as in BERT, is");
+            add(format!("tokenizer {kind}"), message, "WordPiece, Unigram and BPE are");
         }
-        for (part, said, known, advice) in [
-            ("normalizer", &tokenizer.normalizer, &NORMALIZERS[..], "BertNormalizer is"),
-            ("pre-tokenizer", &tokenizer.pre_tokenizer, &PRE_TOKENIZERS, "BertPreTokenizer is"),
-            (
-                "post-processor",
-                &tokenizer.post_processor,
-                &POST_PROCESSORS,
-                "TemplateProcessing, BertProcessing and RobertaProcessing are",
-            ),
-        ] {
-            let kind = said.as_ref().map(|fact| fact.value.as_str());
-            match kind.filter(|kind| !known.contains(kind)) {
-                None => {}
-                Some("none") => {
-                    let message = format!("the tokenizer has no {part}, which is not supported");
-                    add(format!("{part} none"), message, advice);
-                }
-                Some(kind) => {
-                    let message = format!("the {part} {kind} is not known");
-                    add(format!("{part} {kind}"), message, advice);
-                }
-            }
+        let said = tokenizer.post_processor.as_ref().map(|fact| fact.value.as_str());
+        if let Some(kind) = said.filter(|kind| !POST_PROCESSORS.contains(kind)) {
+            let message = match kind {
+                "none" => "the tokenizer has no post-processor, which is not supported".to_owned(),
+                kind => format!("the post-processor {kind} is not known"),
+            };
+            let advice = "TemplateProcessing, BertProcessing and RobertaProcessing are";
+            add(format!("post-processor {kind}"), message, advice);
         }
+        // BERT's tokenizer without a word about how texts are taken apart is another one.
+        let splitter = tokenizer.pre_tokenizer.as_ref().map(|fact| fact.value.as_str());
+        if (kind, splitter) == ("WordPiece", Some("none")) {
+            let message = "the tokenizer has no pre-tokenizer, which is not supported";
+            add("pre-tokenizer none".to_owned(), message.to_owned(), "BertPreTokenizer is");
+        }
+        list.extend(unknown_steps(&tokenizer.steps));
     }
     if let Err(error) = supported_pooling(&spec.pooling.value) {
         list.push(error);

@@ -20,6 +20,11 @@ impl<'a> Tensors<'a> {
         Tensors { container, named: ModelTensors::new(architecture, container) }
     }
 
+    /// The architecture that gives them their names.
+    pub(crate) fn architecture(&self) -> &'static Architecture {
+        self.named.architecture()
+    }
+
     /// What stands in front of the names in the file.
     pub(crate) fn prefix(&self) -> &'static str {
         self.named.prefix()

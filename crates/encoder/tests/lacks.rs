@@ -22,19 +22,25 @@ fn names(tokenizer: &Json) -> Vec<String> {
 #[test]
 fn every_part_of_a_tokenizer_that_is_not_known_is_named() {
     let part = |kind: &str| json!({"type": kind});
-    let unigram = json!({
-        "normalizer": part("Precompiled"), "pre_tokenizer": part("Metaspace"),
-        "post_processor": null, "model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.0]]},
+    let odd = json!({
+        "normalizer": part("Odd"), "pre_tokenizer": part("UnicodeScripts"),
+        "post_processor": null, "model": {"type": "WordLevel", "vocab": {"a": 0}},
     });
     assert_eq!(
-        names(&unigram),
+        names(&odd),
         [
-            "tokenizer Unigram",
-            "normalizer Precompiled",
-            "pre-tokenizer Metaspace",
-            "post-processor none"
+            "tokenizer WordLevel",
+            "post-processor none",
+            "normalizer Odd",
+            "pre-tokenizer UnicodeScripts"
         ]
     );
+    let unigram = json!({
+        "normalizer": part("Precompiled"), "pre_tokenizer": part("Metaspace"),
+        "post_processor": part("TemplateProcessing"),
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.0]]},
+    });
+    assert_eq!(names(&unigram), [""; 0]);
     let flags = json!({
         "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
         "lowercase": true,

@@ -65,7 +65,7 @@ impl Encoder {
         tell: Option<Py<PyAny>>,
     ) -> PyResult<Buffer> {
         let vectors = watched(py, tell, |progress| {
-            let encoder = self.prompted(prompt, purpose)?;
+            let encoder = self.prompted(prompt, purpose);
             progress.begin(Stage::Embedding, texts.len() as u64)?;
             let mut counted = 0;
             let vectors = encoder.embed_flat_telling(&texts, &mut |done| {
@@ -108,7 +108,7 @@ impl Encoder {
         &self,
         prompt: Option<String>,
         purpose: Option<&str>,
-    ) -> Result<weighbridge::Encoder, Error> {
+    ) -> weighbridge::Encoder {
         let choice = match (prompt, purpose) {
             (Some(text), _) => PromptChoice::Given(text),
             (None, Some("query")) => PromptChoice::For(Purpose::Query),

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
         }
     }
     let encoder = files.encoder(&model, options, &settings)?;
-    let encoder = super::prompts::prompted(&encoder, args.prompt.as_deref(), Purpose::Document)?;
+    let encoder = super::prompts::prompted(&encoder, args.prompt.as_deref(), Purpose::Document);
     let Some(output) = output else {
         return print_vectors(args, &encoder, &mut texts, bytes);
     };

@@ -1,4 +1,5 @@
-//! The encoder of BERT: embeddings, then layers of self-attention and a feed-forward network.
+//! The encoder of BERT and its relatives: embeddings, then layers of self-attention and a feed-forward
+//! network.
 
 mod rehearsal;
 
@@ -6,19 +7,20 @@ use super::config::Config;
 use super::{Batch, Choose, Model, Observer, Sizes};
 use crate::kernels::PANEL;
 use crate::kernels::walk::{Activation, MAX_TILE_ROWS};
-use crate::layers::{Linear, Norm, Output, Packing, Scratch, attend};
+use crate::layers::{Distances, Linear, Norm, Output, Packing, Scratch, attend};
 use crate::team::Member;
 use crate::tensors::Tensors;
-use weighbridge_format::spec::ModelSpec;
+use weighbridge_format::spec::{LayerNames, ModelSpec};
 use weighbridge_format::{Error, Tensor};
 
+/// Products of a layer.
+const PRODUCTS: usize = 4;
+
 /// The products of a layer in their order, each with the names of the weights that share its input.
-const PRODUCTS: [&[&str]; 4] = [
-    &["attention.self.query", "attention.self.key", "attention.self.value"],
-    &["attention.output.dense"],
-    &["intermediate.dense"],
-    &["output.dense"],
-];
+fn products(names: &LayerNames) -> [&[&'static str]; PRODUCTS] {
+    let one = std::slice::from_ref;
+    [&names.attention, one(&names.attention_output), one(&names.up), one(&names.down)]
+}
 
 /// Rows that go through the two products of the feed-forward network together: whole tiles.
 const FEED_FORWARD_ROWS: usize = 4 * MAX_TILE_ROWS;
@@ -29,6 +31,9 @@ struct Bert {
     packing: Packing,
     embeddings: Embeddings,
     layers: Vec<Layer>,
+    /// What the distance of two tokens adds to the attention.
+    distances: Option<Distances>,
+    names: &'static LayerNames,
     /// The prefix of the names of its tensors.
     prefix: &'static str,
 }
@@ -39,6 +44,11 @@ struct Embeddings {
     words: Tensor,
     /// Those of positions, with that of the first token type added.
     positions: Vec<f32>,
+    /// The padding token, and the vector of its place. Where positions begin behind it, one that stands
+    /// in a text has no position of its own.
+    padding: Option<(u32, Vec<f32>)>,
+    /// What the second token type has more than the first, if there is one.
+    second_type: Option<Vec<f32>>,
     norm: Norm,
 }
 
@@ -67,23 +77,39 @@ impl Embeddings {
     fn load(config: &Config, tensors: &Tensors) -> Result<Embeddings, Error> {
         let hidden = config.hidden;
         let stored = "embeddings.position_embeddings.weight";
-        let stored = tensors.shaped(stored, &[config.positions, hidden])?;
+        let first = config.first_position;
+        let stored = tensors.shaped(stored, &[first + config.positions, hidden])?;
         let mut positions = vec![0.0; config.positions * hidden];
         let mut raw = Vec::new();
-        stored.rows_f32(0, &mut positions, &mut raw)?;
-        // Texts are of the first type; models without types have no such tensor.
+        stored.rows_f32(first as u64, &mut positions, &mut raw)?;
+        let mut padding = None;
+        if let Some(id) = first.checked_sub(1) {
+            let mut row = vec![0.0; hidden];
+            stored.rows_f32(id as u64, &mut row, &mut raw)?;
+            padding = Some((u32::try_from(id).unwrap_or(u32::MAX), row));
+        }
+        let mut second_type = None;
+        // Texts that stand alone are of the first type; models without types have no such tensor.
         let types = "embeddings.token_type_embeddings.weight";
         if tensors.has(types) {
             let [count, _] = tensors.matrix(types)?;
             let mut first = vec![0.0; hidden];
-            tensors.shaped(types, &[count, hidden])?.rows_f32(0, &mut first, &mut raw)?;
-            for row in positions.chunks_exact_mut(hidden) {
+            let table = tensors.shaped(types, &[count, hidden])?;
+            table.rows_f32(0, &mut first, &mut raw)?;
+            if count > 1 {
+                let mut second = vec![0.0; hidden];
+                table.rows_f32(1, &mut second, &mut raw)?;
+                second.iter_mut().zip(&first).for_each(|(s, f)| *s -= f);
+                second_type = Some(second);
+            }
+            let padding = padding.iter_mut().map(|(_, row)| &mut row[..]);
+            for row in positions.chunks_exact_mut(hidden).chain(padding) {
                 row.iter_mut().zip(&first).for_each(|(p, t)| *p += t);
             }
         }
         let words = tensors.get("embeddings.word_embeddings.weight")?.clone();
         let norm = Norm::load(tensors, "embeddings.LayerNorm", hidden, config.epsilon)?;
-        Ok(Embeddings { words, positions, norm })
+        Ok(Embeddings { words, positions, padding, second_type, norm })
     }
 
     /// The vectors of the tokens, before they are normalized.
@@ -95,12 +121,21 @@ impl Embeddings {
         raw: &mut Vec<u8>,
     ) -> Result<(), Error> {
         rows.resize(batch.ids.len() * width, 0.0);
-        for text in batch.texts {
+        let seconds = batch.seconds.iter().copied().chain(std::iter::repeat(usize::MAX));
+        for (text, second) in batch.texts.iter().zip(seconds) {
             let rows = rows[text.start * width..text.end * width].chunks_exact_mut(width);
-            let positions = self.positions.chunks_exact(width);
-            for ((row, &id), position) in rows.zip(&batch.ids[text.clone()]).zip(positions) {
+            let mut positions = self.positions.chunks_exact(width);
+            for (place, (row, &id)) in rows.zip(&batch.ids[text.clone()]).enumerate() {
                 self.words.rows_f32(u64::from(id), row, raw)?;
+                let position = match &self.padding {
+                    Some((padding, position)) if *padding == id => position,
+                    // A text has no more tokens than there are positions.
+                    _ => positions.next().unwrap_or_default(),
+                };
                 row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
+                if let Some(more) = self.second_type.as_ref().filter(|_| place >= second) {
+                    row.iter_mut().zip(more).for_each(|(x, m)| *x += m);
+                }
             }
         }
         Ok(())
@@ -111,31 +146,35 @@ impl Bert {
     fn load(config: Config, tensors: &Tensors, packing: Packing) -> Result<Bert, Error> {
         let (hidden, intermediate) = (config.hidden, config.intermediate);
         let norm = |name: &str| Norm::load(tensors, name, hidden, config.epsilon);
-        let linear = |names: &[&str], layer: usize, depth: usize, columns: usize| {
+        let names = &tensors.architecture().layer;
+        let linear = |list: &[&str], layer: usize, depth: usize, columns: usize| {
             let mut matrices = Vec::new();
-            for name in names {
-                let name = format!("encoder.layer.{layer}.{name}");
+            for name in list {
+                let name = names.of(layer, name);
                 let weight = tensors.shaped(&format!("{name}.weight"), &[columns, depth])?;
                 matrices.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
             }
             Linear::new(&matrices, depth, packing)
         };
-        let [own, attention, up, down] = PRODUCTS;
+        let [own, attention, up, down] = products(names);
         let layer = |i: usize| -> Result<Layer, Error> {
             Ok(Layer {
                 qkv: linear(own, i, hidden, hidden)?,
                 attention: linear(attention, i, hidden, hidden)?,
-                attention_norm: norm(&format!("encoder.layer.{i}.attention.output.LayerNorm"))?,
+                attention_norm: norm(&names.of(i, names.attention_norm))?,
                 up: linear(up, i, hidden, intermediate)?,
                 down: linear(down, i, intermediate, hidden)?,
-                norm: norm(&format!("encoder.layer.{i}.output.LayerNorm"))?,
+                norm: norm(&names.of(i, names.norm))?,
             })
         };
+        let distances = |table| Distances::load(tensors, table, config.heads, config.positions);
         Ok(Bert {
             embeddings: Embeddings::load(&config, tensors)?,
             packing,
             layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
+            distances: tensors.architecture().distances.map(distances).transpose()?,
             config,
+            names,
             prefix: tensors.prefix(),
         })
     }
@@ -150,7 +189,7 @@ impl Bert {
         observe: &mut dyn FnMut(usize, &[f32]),
     ) {
         let layer = &self.layers[index];
-        let first = PRODUCTS.len() * index;
+        let first = PRODUCTS * index;
         let Config { hidden, intermediate, heads, activation, .. } = self.config;
         let Scratch { hidden: x, qkv, attention, intermediate: wide, rounded, .. } = scratch;
         let own_heads = member.share(heads.count);
@@ -174,7 +213,7 @@ impl Bert {
                 }
             }
         }
-        attend(heads, qkv, batch.texts, own_heads, attention);
+        attend(heads, self.distances.as_ref(), qkv, batch.texts, own_heads, attention);
         member.exchange(attention, hidden, heads.count, heads.width);
 
         observe(first + 1, attention);
@@ -216,11 +255,11 @@ impl Model for Bert {
     }
 
     fn products(&self) -> Vec<Vec<String>> {
-        let mut list = Vec::with_capacity(PRODUCTS.len() * self.layers.len());
+        let mut list = Vec::with_capacity(PRODUCTS * self.layers.len());
         for layer in 0..self.layers.len() {
-            list.extend(PRODUCTS.iter().map(|names| {
-                let full = |name| format!("{}encoder.layer.{layer}.{name}.weight", self.prefix);
-                names.iter().map(full).collect()
+            list.extend(products(self.names).into_iter().map(|names| {
+                let full = |name| format!("{}{}.weight", self.prefix, self.names.of(layer, name));
+                names.iter().map(|name| full(*name)).collect()
             }));
         }
         list

@@ -21,6 +21,8 @@ pub(crate) struct Config {
     pub intermediate: usize,
     /// Tokens that have an embedding.
     pub vocabulary_size: usize,
+    /// The position of a text's first token.
+    pub first_position: usize,
     /// The most tokens of a text.
     pub positions: usize,
     /// Of layer normalization.
@@ -31,10 +33,16 @@ pub(crate) struct Config {
 impl Config {
     pub(crate) fn new(spec: &ModelSpec, tensors: &Tensors) -> Result<Config, Error> {
         let [vocabulary_size, hidden] = tensors.matrix("embeddings.word_embeddings.weight")?;
-        let [positions, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
-        let [intermediate, _] = tensors.matrix("encoder.layer.0.intermediate.dense.weight")?;
+        let [table, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
+        let first_position = to_len(spec.first_position.value);
+        let positions = table.checked_sub(first_position).filter(|n| *n > 0).ok_or_else(|| {
+            let what = format!("texts begin at position {first_position} of {table}");
+            Error::refused(what, "pad_token_id in config.json says so")
+        })?;
+        let names = &tensors.architecture().layer;
+        let [intermediate, _] = tensors.matrix(&format!("{}.weight", names.of(0, names.up)))?;
         let layers = (0..)
-            .take_while(|i| tensors.has(&format!("encoder.layer.{i}.output.dense.weight")))
+            .take_while(|i| tensors.has(&format!("{}.weight", names.of(i, names.down))))
             .count();
         let Some(heads) = &spec.heads else {
             return Err(Error::refused(
@@ -89,6 +97,7 @@ impl Config {
             heads: Heads { count: heads, width: hidden / heads },
             intermediate,
             vocabulary_size,
+            first_position,
             positions,
             epsilon,
             activation,

@@ -16,8 +16,12 @@ use weighbridge_format::spec::{self, ModelSpec};
 use weighbridge_format::{Container, Error, Tensor};
 
 /// Every architecture. One more is a file and a line here.
-static ARCHITECTURES: [Architecture; 1] =
-    [Architecture { described: &spec::BERT, load: bert::load }];
+static ARCHITECTURES: [Architecture; 4] = [
+    Architecture { described: &spec::BERT, load: bert::load },
+    Architecture { described: &spec::ROBERTA, load: bert::load },
+    Architecture { described: &spec::DISTILBERT, load: bert::load },
+    Architecture { described: &spec::MPNET, load: bert::load },
+];
 
 /// An architecture whose models can be run.
 #[derive(Debug)]
@@ -36,6 +40,11 @@ impl Architecture {
     pub(crate) fn of(model: &ModelSpec) -> Option<&'static Architecture> {
         let Some(fact) = &model.architecture else { return ARCHITECTURES.first() };
         ARCHITECTURES.iter().find(|a| a.described.model_types.contains(&fact.value.as_str()))
+    }
+
+    /// How its models know where in a text a token stands.
+    pub(crate) fn positions(&self) -> &'static spec::Positions {
+        &self.described.positions
     }
 
     /// What `model_type` in config.json says of models that can be run.
@@ -120,6 +129,8 @@ pub(crate) struct Batch<'a> {
     pub ids: &'a [u32],
     /// Where each text is.
     pub texts: &'a [Range<usize>],
+    /// For each text, how many tokens it has before those of the second kind, where some have such.
+    pub seconds: &'a [usize],
 }
 
 /// Is called with the index of a product, in the order of [`Model::products`], and the rows that are

@@ -1,7 +1,7 @@
 //! The inputs of a model's matrix products: calibrated quantization needs to know them.
 
 use super::{Encoder, Inner};
-use crate::schedule::batches;
+use crate::schedule::{Texts, batches};
 use std::sync::Arc;
 use weighbridge_format::{Advice, Error, Listing};
 
@@ -37,10 +37,11 @@ impl Encoder {
         for batch in batches(&ranges) {
             let (first, last) = (ranges[batch.start].start, ranges[batch.end - 1].end);
             let count = batch.len() as u64;
-            let texts = ranges[batch].iter().map(|r| r.start - first..r.end - first).collect();
+            let own = ranges[batch].iter().map(|r| r.start - first..r.end - first).collect();
             let mut taken = Taken::new(inner);
             let ids = ids[first..last].to_vec();
-            let scratch = inner.run(ids, texts, &mut taken.threads, Some(&mut inspect))?;
+            let texts = Texts { ids, ranges: own, ..Texts::default() };
+            let scratch = inner.run(texts, &mut taken.threads, Some(&mut inspect))?;
             inner.put_back(scratch);
             tell(count)?;
         }

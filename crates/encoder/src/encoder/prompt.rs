@@ -5,7 +5,6 @@ use super::Encoder;
 use std::borrow::Cow;
 use std::sync::Arc;
 use weighbridge_format::spec::{ModelSpec, Prompt};
-use weighbridge_format::{Advice, Error};
 
 /// What vectors are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,32 +59,30 @@ impl PromptChoice {
 
 impl Encoder {
     /// The same model, with what stands in front of texts of this purpose.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Encoder::with_prompt`].
-    pub fn for_purpose(&self, purpose: Purpose) -> Result<Encoder, Error> {
+    pub fn for_purpose(&self, purpose: Purpose) -> Encoder {
         self.with_prompt(&PromptChoice::For(purpose))
     }
 
     /// The same model, with another prompt in front of every text.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`] if the model leaves the prompt's tokens out of the vector.
-    pub fn with_prompt(&self, choice: &PromptChoice) -> Result<Encoder, Error> {
+    pub fn with_prompt(&self, choice: &PromptChoice) -> Encoder {
         let prompt = choice.of(self.spec()).map(Arc::new);
-        if prompt.is_some() && !self.spec().pools_prompt.value {
-            let what = "the model leaves the tokens of a prompt out of the vector";
-            let advice = Advice::set("prompt", "an empty one embeds texts as they are");
-            return Err(Error::unsupported("pooling without the prompt", what, advice));
-        }
-        Ok(Encoder { prompt, inner: self.inner.clone() })
+        let skipped = match &prompt {
+            Some(prompt) if !self.spec().pools_prompt.value => self.tokens_before(&prompt.text),
+            _ => 0,
+        };
+        Encoder { prompt, skipped, inner: self.inner.clone() }
+    }
+
+    /// How many tokens stand before a text behind this prompt: its own, and the special ones in front.
+    fn tokens_before(&self, prompt: &str) -> usize {
+        let mut ids = Vec::new();
+        self.tokenizer().encode_into(prompt, self.max_tokens(), &mut ids);
+        ids.len() - self.tokenizer().tokens_behind().min(ids.len())
     }
 
     /// The same model, for texts as they are.
     pub fn without_prompt(&self) -> Encoder {
-        Encoder { prompt: None, inner: self.inner.clone() }
+        Encoder { prompt: None, skipped: 0, inner: self.inner.clone() }
     }
 
     /// What is put in front of every text. One that was given as a text has no name.

@@ -20,7 +20,7 @@ impl Encoder {
     ///
     /// Those of [`Encoder::new`].
     pub fn to_rehearse(container: &Container) -> Result<Encoder, Error> {
-        Encoder::load(container, &Settings::default(), Packing::Pairs(Kind::Integers))
+        Encoder::load(container, &Settings::default(), Packing::Pairs(Kind::Integers), false)
     }
 
     /// Takes texts through the model twice, side by side: as it is, and as it becomes with the weights
@@ -53,7 +53,7 @@ impl Encoder {
             Err(Error::refused(what, Advice::See(Listing::Findings)))
         };
         let (ids, texts) = some_texts(inner.tokenize(texts, self.prompt.as_deref()));
-        let batch = Batch { ids: &ids, texts: &texts };
+        let batch = Batch { ids: &ids, texts: &texts, seconds: &[] };
         inner.model.rehearse(batch, &architecture.tensors(start), &mut finite)
     }
 }

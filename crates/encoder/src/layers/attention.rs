@@ -1,5 +1,6 @@
 //! Self-attention: the vector of every token becomes a weighted mean over the tokens of its text.
 
+use super::Distances;
 use crate::kernels::PANEL;
 use crate::kernels::lanes::softmax;
 use crate::kernels::matrix::{Left, Panels, multiply};
@@ -43,7 +44,14 @@ const QUERY_ROWS: usize = 8 * MAX_TILE_ROWS;
 
 /// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
 /// value (and a panel's width behind the last row); `out` has a row for each token.
-fn attend_text(all: Heads, qkv: &[f32], tokens: usize, heads: Range<usize>, out: &mut [f32]) {
+fn attend_text(
+    all: Heads,
+    distances: Option<&Distances>,
+    qkv: &[f32],
+    tokens: usize,
+    heads: Range<usize>,
+    out: &mut [f32],
+) {
     if tokens == 0 {
         return;
     }
@@ -85,7 +93,11 @@ fn attend_text(all: Heads, qkv: &[f32], tokens: usize, heads: Range<usize>, out:
                 let results = Results { start, activation, c: &mut *scores, stride: width };
                 multiply(level, queries, keys, results);
                 let mut factors = [0.0; QUERY_ROWS];
-                for (scores, factor) in scores.chunks_exact_mut(width).zip(&mut factors) {
+                let rows = scores.chunks_exact_mut(width).zip(&mut factors);
+                for (query, (scores, factor)) in (first..).zip(rows) {
+                    if let Some(distances) = distances {
+                        distances.add(h, query, &mut scores[..tokens]);
+                    }
                     scores[tokens..].fill(f32::NEG_INFINITY);
                     *factor = 1.0 / softmax(level, scores, scale);
                 }
@@ -130,6 +142,7 @@ fn pack_values(values: &[f32], stride: usize, tokens: usize, panels: &mut [f32])
 /// The attention of some heads in texts that lie one behind the other.
 pub(crate) fn attend(
     all: Heads,
+    distances: Option<&Distances>,
     qkv: &[f32],
     texts: &[Range<usize>],
     heads: Range<usize>,
@@ -139,6 +152,6 @@ pub(crate) fn attend(
     for text in texts {
         let qkv = &qkv[text.start * 3 * hidden..];
         let out = &mut out[text.start * hidden..text.end * hidden];
-        attend_text(all, qkv, text.len(), heads.clone(), out);
+        attend_text(all, distances, qkv, text.len(), heads.clone(), out);
     }
 }

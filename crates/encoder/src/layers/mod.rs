@@ -1,9 +1,11 @@
 //! The parts that models are made of: linear layers, attention, normalization.
 
 pub(crate) mod attention;
+mod distances;
 pub(crate) mod linear;
 
 pub(crate) use attention::{Heads, attend};
+pub(crate) use distances::Distances;
 pub(crate) use linear::{Linear, Output, Packing};
 
 use crate::kernels::lanes::layer_norm;

@@ -21,9 +21,7 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
     if let Some(kind) = file.model_kind().filter(|kind| *kind != "WordPiece") {
         return Err(other_model(kind));
     }
-    if let Some(version) = file.version().map_err(misstated)?.filter(|version| *version != "1.0") {
-        return Err(unsupported(&format!("version {version:?}"), "version 1.0"));
-    }
+    check_version(&file)?;
     let casing = casing(&file)?;
     if file.pre_tokenizer() != PreTokenizer::Bert {
         let what = format!("the pre-tokenizer {}", file.pre_tokenizer_kind());
@@ -37,6 +35,29 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
         _ => return Err(other_model("newer")),
     };
     Ok(Parts { added, casing, model, post_processor })
+}
+
+fn check_version<V>(file: &TokenizerFile<V>) -> Result<(), Error> {
+    match file.version().map_err(misstated)?.filter(|version| *version != "1.0") {
+        Some(version) => Err(unsupported(&format!("version {version:?}"), "version 1.0")),
+        None => Ok(()),
+    }
+}
+
+/// A tokenizer that the crate `tokenizers` runs, with what is put around texts, if the file describes
+/// one.
+#[cfg(feature = "tokenizers")]
+pub(super) fn read_for_library(
+    json: &[u8],
+) -> Result<Option<(super::library::Library, PostProcessor)>, Error> {
+    let file = TokenizerFile::parse(json).map_err(misstated)?;
+    let steps = file.steps().map_err(misstated)?;
+    let Some(kind) = file.model_kind().filter(|kind| super::library::is_for(kind, &steps)) else {
+        return Ok(None);
+    };
+    check_version(&file)?;
+    let post_processor = post_processor(&file)?;
+    Ok(Some((super::library::Library::read(json, kind)?, post_processor)))
 }
 
 fn casing(file: &TokenizerFile<NumberedTokens>) -> Result<Casing, Error> {
@@ -55,10 +76,13 @@ fn casing(file: &TokenizerFile<NumberedTokens>) -> Result<Casing, Error> {
     }
 }
 
-fn post_processor(file: &TokenizerFile<NumberedTokens>) -> Result<PostProcessor, Error> {
+fn post_processor<V>(file: &TokenizerFile<V>) -> Result<PostProcessor, Error> {
     match file.post_processor().map_err(misstated)? {
         spec::PostProcessor::Template(template) => PostProcessor::from_template(&template),
         spec::PostProcessor::Bert(tokens) => Ok(PostProcessor::around(tokens.cls.1, tokens.sep.1)),
+        spec::PostProcessor::Roberta(tokens) => {
+            Ok(PostProcessor::around_roberta(tokens.cls.1, tokens.sep.1))
+        }
         spec::PostProcessor::None => {
             Err(malformed("has no post_processor, so texts would get no [CLS] and no [SEP]"))
         }
@@ -94,7 +118,7 @@ pub(super) fn malformed(what: &str) -> Error {
     Error::refused(format!("{TOKENIZER} {what}"), "")
 }
 
-fn unsupported(what: &str, supported: &str) -> Error {
+pub(super) fn unsupported(what: &str, supported: &str) -> Error {
     let what = format!("{TOKENIZER} has {what}; only {supported} as in BERT is supported");
     Error::unsupported(TOKENIZER, what, "")
 }

@@ -5,6 +5,9 @@
 //! both happen in one pass over the characters. The model makes tokens of each word (`model`: for
 //! WordPiece, the longest `pieces` of the vocabulary that it consists of), and special tokens are put
 //! around them (`post`). What each part is to do, a tokenizer.json says (`json`), or it is BERT's.
+//!
+//! That is for WordPiece as BERT has it. Tokenizers of other kinds (Unigram, BPE) are run by the crate
+//! `tokenizers` (`library`), but for what is put around a text.
 
 #![forbid(unsafe_code)]
 
@@ -19,10 +22,14 @@ use weighbridge_format::{Container, Error, Vocabulary};
 
 mod added;
 mod json;
+#[cfg(feature = "tokenizers")]
+mod library;
 mod model;
 mod normalize;
 mod pieces;
 mod post;
+#[cfg(feature = "tokenizers")]
+mod precompiled;
 mod unicode;
 mod words;
 
@@ -45,10 +52,22 @@ const FLAGS: [&str; 3] = ["do_lower_case", "strip_accents", "tokenize_chinese_ch
 
 /// The tokenizer of a model: texts to token numbers.
 pub struct Tokenizer {
+    kind: Kind,
+    post_processor: PostProcessor,
+}
+
+/// Who makes tokens of a text.
+enum Kind {
+    Own(Box<Own>),
+    #[cfg(feature = "tokenizers")]
+    Library(Box<library::Library>),
+}
+
+/// The tokenizer of BERT.
+struct Own {
     added: Added,
     splitter: WordSplitter,
     model: Model,
-    post_processor: PostProcessor,
 }
 
 /// What a tokenizer is made of, as a tokenizer.json or a vocabulary defines it.
@@ -99,9 +118,13 @@ impl Tokenizer {
     ///
     /// # Errors
     ///
-    /// When the JSON can't be read, describes another kind of tokenizer than BERT's, or has token
+    /// When the JSON can't be read, describes a kind of tokenizer that there is not here, or has token
     /// numbers that do not fit each other.
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Error> {
+        #[cfg(feature = "tokenizers")]
+        if let Some((library, post_processor)) = json::read_for_library(json)? {
+            return Tokenizer::checked(Kind::Library(Box::new(library)), post_processor);
+        }
         Tokenizer::new(json::read(json)?)
     }
 
@@ -140,7 +163,11 @@ impl Tokenizer {
         let Parts { added, casing, model, post_processor } = parts;
         let added = Added::new(added, &model, casing)?;
         let splitter = WordSplitter::new(casing);
-        let tokenizer = Tokenizer { added, splitter, model, post_processor };
+        Tokenizer::checked(Kind::Own(Box::new(Own { added, splitter, model })), post_processor)
+    }
+
+    fn checked(kind: Kind, post_processor: PostProcessor) -> Result<Tokenizer, Error> {
+        let tokenizer = Tokenizer { kind, post_processor };
         let missing = tokenizer.post_processor.tokens().find(|id| tokenizer.token(*id).is_none());
         let Some(id) = missing else { return Ok(tokenizer) };
         let what = format!("texts would begin or end with token {id}, which does not exist");
@@ -150,13 +177,86 @@ impl Tokenizer {
     /// Appends a text's token numbers, `[CLS]` and `[SEP]` included, at most `max_tokens`. What is
     /// too much is left out before the `[SEP]`.
     pub fn encode_into(&self, text: &str, max_tokens: usize, ids: &mut Vec<u32>) {
-        self.post_processor.append(max_tokens, ids, |ids, limit| {
-            let mut words = Words::new(&self.splitter, &self.model, ids, limit);
-            // It breaks off when there are enough tokens.
-            let _ = self.added.in_text.split(text, |segment| match segment {
-                Segment::Token(id) => words.push_token(id),
-                Segment::Text(range) => self.encode_between(&text[range], &mut words),
-            });
+        self.post_processor.append(max_tokens, ids, |ids, limit| match &self.kind {
+            Kind::Own(own) => own.encode(text, limit, ids),
+            #[cfg(feature = "tokenizers")]
+            Kind::Library(library) => library.append(text, ids),
+        });
+    }
+
+    /// Appends the token numbers of two texts that belong together, at most `max_tokens`. Of the longer one
+    /// what is too much is left out first. Returns how many tokens there are before those of the
+    /// second kind.
+    pub fn encode_pair_into(
+        &self,
+        first: &str,
+        second: &str,
+        max_tokens: usize,
+        ids: &mut Vec<u32>,
+    ) -> usize {
+        let tokens = |text: &str| {
+            let mut ids = Vec::new();
+            match &self.kind {
+                Kind::Own(own) => own.encode(text, usize::MAX, &mut ids),
+                #[cfg(feature = "tokenizers")]
+                Kind::Library(library) => library.append(text, &mut ids),
+            }
+            ids
+        };
+        self.post_processor.append_pair(max_tokens, ids, tokens(first), tokens(second))
+    }
+
+    /// Whether it is known how two texts go together.
+    pub fn takes_pairs(&self) -> bool {
+        self.post_processor.takes_pairs()
+    }
+
+    /// How many tokens are put behind every text.
+    pub(crate) fn tokens_behind(&self) -> usize {
+        self.post_processor.behind()
+    }
+
+    /// The text of the token with this number.
+    pub fn token(&self, id: u32) -> Option<Cow<'_, str>> {
+        match &self.kind {
+            Kind::Own(own) => own.token(id).map(Cow::Borrowed),
+            #[cfg(feature = "tokenizers")]
+            Kind::Library(library) => library.token(id).map(Cow::Owned),
+        }
+    }
+
+    /// How many tokens there are, with those that were added to the vocabulary.
+    pub fn len(&self) -> usize {
+        match &self.kind {
+            Kind::Own(own) => own.model.len() + own.added.extra().len(),
+            #[cfg(feature = "tokenizers")]
+            Kind::Library(library) => library.len(),
+        }
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What happens to the characters of a text before it is split into words, as far as BERT's
+    /// tokenizer has settings for it.
+    pub fn casing(&self) -> Casing {
+        match &self.kind {
+            Kind::Own(own) => own.splitter.casing,
+            #[cfg(feature = "tokenizers")]
+            Kind::Library(_) => Casing::UNCHANGED,
+        }
+    }
+}
+
+impl Own {
+    fn encode(&self, text: &str, limit: usize, ids: &mut Vec<u32>) {
+        let mut words = Words::new(&self.splitter, &self.model, ids, limit);
+        // It breaks off when there are enough tokens.
+        let _ = self.added.in_text.split(text, |segment| match segment {
+            Segment::Token(id) => words.push_token(id),
+            Segment::Text(range) => self.encode_between(&text[range], &mut words),
         });
     }
 
@@ -167,46 +267,28 @@ impl Tokenizer {
             return words.push_text(text);
         }
         let mut normal = String::with_capacity(text.len());
-        Normalizer::new(self.casing()).normalize(text, &mut |c| normal.push(c));
+        Normalizer::new(self.splitter.casing).normalize(text, &mut |c| normal.push(c));
         patterns.split(&normal, |segment| match segment {
             Segment::Token(id) => words.push_token(id),
             Segment::Text(range) => words.push_normalized(&normal[range]),
         })
     }
 
-    /// The text of the token with this number.
-    pub fn token(&self, id: u32) -> Option<Cow<'_, str>> {
+    fn token(&self, id: u32) -> Option<&str> {
         let id = id as usize;
         let extra = || self.added.extra().get(id - self.model.len()).map(String::as_str);
-        self.model.token(id).or_else(extra).map(Cow::Borrowed)
-    }
-
-    /// How many tokens there are, with those that were added to the vocabulary.
-    pub fn len(&self) -> usize {
-        self.model.len() + self.added.extra().len()
-    }
-
-    /// Whether there are no tokens.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// What happens to the characters of a text before it is split into words.
-    pub fn casing(&self) -> Casing {
-        self.splitter.casing
+        self.model.token(id).or_else(extra)
     }
 }
 
 impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tokens = self.len();
-        f.debug_struct("Tokenizer")
-            .field("tokens", &tokens)
-            .field("casing", &self.casing())
-            .field("added", &self.added)
-            .field("unknown", &self.model.unknown())
-            .field("post_processor", &self.post_processor)
-            .finish_non_exhaustive()
+        let mut shown = f.debug_struct("Tokenizer");
+        shown.field("tokens", &self.len()).field("casing", &self.casing());
+        if let Kind::Own(own) = &self.kind {
+            shown.field("added", &own.added).field("unknown", &own.model.unknown());
+        }
+        shown.field("post_processor", &self.post_processor).finish_non_exhaustive()
     }
 }
 

@@ -29,19 +29,18 @@ fn with(place: &str, value: Option<Json>) -> Json {
 
 #[test]
 fn other_tokenizers_are_refused_by_name() {
-    let unigram = json!({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.5]]});
+    let level = json!({"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}});
     assert_eq!(
-        refusal(&with("/model", Some(unigram))),
-        "tokenizer.json has a Unigram tokenizer; only WordPiece as in BERT is supported"
+        refusal(&with("/model", Some(level))),
+        "tokenizer.json has a WordLevel tokenizer; only WordPiece as in BERT is supported"
     );
-    let bpe = json!({"type": "BPE", "unk_token": null, "vocab": {"a": 0}, "merges": [["a", "b"]]});
+    let unknown = json!({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Odd"}]});
+    let expression = json!({"type": "Split", "pattern": {"Regex": "(a+)+$"}});
     for (place, value, name) in [
-        ("/model", bpe, "BPE"),
-        ("/model/type", json!("WordLevel"), "WordLevel"),
-        ("/normalizer", json!({"type": "Sequence", "normalizers": [{"type": "NFC"}]}), "Sequence"),
-        ("/normalizer", json!({"type": "NFKC"}), "NFKC"),
+        ("/normalizer", unknown, "normalizer Odd"),
         ("/normalizer", json!([]), "normalizer"),
-        ("/pre_tokenizer", json!({"type": "ByteLevel"}), "ByteLevel"),
+        ("/pre_tokenizer", json!({"type": "UnicodeScripts"}), "UnicodeScripts"),
+        ("/pre_tokenizer", expression, "(a+)+$"),
         ("/pre_tokenizer", Json::Null, "pre-tokenizer"),
         ("/post_processor", json!({"type": "Sequence", "processors": []}), "Sequence"),
         ("/post_processor", Json::Null, "[CLS]"),
@@ -50,6 +49,54 @@ fn other_tokenizers_are_refused_by_name() {
         let why = refusal(&with(place, Some(value)));
         assert!(why.contains(name), "{why}");
     }
+}
+
+/// Tokenizers that the crate `tokenizers` runs are held against what it would do with them.
+#[test]
+fn parts_that_would_lead_astray_are_refused() {
+    let unigram = |vocab: Json, unknown: Json| {
+        json!({"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": false})
+    };
+    let bpe = |vocab: Json, merges: Json| json!({"type": "BPE", "vocab": vocab, "merges": merges});
+    let replace = |n: usize| {
+        let one = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "a".repeat(n)});
+        json!({"type": "Sequence", "normalizers": vec![one; 8]})
+    };
+    let words = json!([["<unk>", 0.0], ["a", -1.0]]);
+    let pair = json!({"a": 0, "b": 1, "ab": 2});
+    for (place, value, name) in [
+        ("/model", unigram(words.clone(), Json::Null), "unk_id"),
+        ("/model", unigram(words.clone(), json!(2)), "model that can't be used"),
+        ("/model", unigram(words.clone(), json!(-1)), "unk_id"),
+        ("/model", unigram(json!([["a", "b"]]), json!(0)), "description of a tokenizer"),
+        ("/model", unigram(json!([["a".repeat(5000), 0.0]]), json!(0)), "1024 bytes"),
+        ("/model", bpe(pair.clone(), json!([["a", "x"]])), "merges"),
+        ("/model", bpe(pair.clone(), json!(["a b c"])), "merges"),
+        ("/model", bpe(pair.clone(), json!("a b")), "merges"),
+        ("/model", bpe(json!({"a": -1}), json!([])), "description of a tokenizer"),
+        ("/normalizer", replace(400), "far longer"),
+        ("/normalizer", json!({"type": "Precompiled", "precompiled_charsmap": "AAAA"}), "charsmap"),
+    ] {
+        let why = refusal(&with(place, Some(value)));
+        assert!(why.contains(name), "{name}: {why}");
+    }
+    let random = json!({"type": "BPE", "vocab": pair, "merges": [["a", "b"]], "dropout": 0.1});
+    assert!(refusal(&with("/model", Some(random))).contains("at random"));
+    let mut many = with("/model", Some(unigram(words.clone(), json!(0))));
+    let token = |i: usize| {
+        json!({"id": i, "content": format!("<{i}>"), "single_word": false, "lstrip": false,
+            "rstrip": false, "normalized": false, "special": false})
+    };
+    many["added_tokens"] = (0..1_000_000).map(token).collect();
+    assert!(refusal(&many).contains("added tokens"));
+    // Deeper than any parser goes, and wide enough to take long.
+    let mut nested = json!({"type": "NFC"});
+    for _ in 0..200 {
+        nested = json!({"type": "Sequence", "normalizers": [nested]});
+    }
+    assert!(refusal(&with("/normalizer", Some(nested))).contains("tokenizer.json"));
+    let wide = json!({"type": "Sequence", "normalizers": vec![json!({"type": "NFC"}); 1000]});
+    assert!(refusal(&with("/normalizer", Some(wide))).contains("more than 64"));
 }
 
 #[test]

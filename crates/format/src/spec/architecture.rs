@@ -1,15 +1,19 @@
 //! What is known of an architecture: how to recognise it, and which tensors it needs.
 
 mod bert;
+mod relatives;
 
 pub use bert::BERT;
+pub use relatives::{DISTILBERT, MPNET, ROBERTA};
 
+use super::Positions;
 use crate::model::{Container, Tensor};
 use std::collections::HashMap;
 
-/// Every architecture whose tensors are known. One more is a file and a line here.
+/// Every architecture whose tensors are known. One more is a file and a line here. Where nothing but the
+/// names of tensors tells which it is, the first that has such names.
 pub fn architectures() -> &'static [&'static Architecture] {
-    static ALL: [&Architecture; 1] = [&BERT];
+    static ALL: [&Architecture; 4] = [&MPNET, &BERT, &ROBERTA, &DISTILBERT];
     &ALL
 }
 
@@ -30,16 +34,51 @@ pub struct Architecture {
     pub prefixes: &'static [&'static str],
     /// The table of the tokens' vectors, which every such model has.
     pub word_embeddings: &'static str,
-    /// How names of a layer's tensors begin, before the layer's number.
-    pub layers: &'static str,
+    /// What the tensors of its layers are called.
+    pub layer: LayerNames,
+    /// A table of what distances between tokens add to the attention, shared by all layers.
+    pub distances: Option<&'static str>,
+    /// How its models know where in a text a token stands.
+    pub positions: Positions,
+    /// Whether the first token of a text has the position behind the number of the padding token,
+    /// instead of the first.
+    pub pads_positions: bool,
     /// Sizes from the shapes of tensors.
     sizes: fn(&ModelTensors) -> TensorSizes,
     /// The tensors of a model of these sizes.
-    tensors: fn(&TensorSizes) -> Vec<TensorSpec>,
+    tensors: fn(&Architecture, &TensorSizes) -> Vec<TensorSpec>,
     /// The number of attention heads that models with so many values have.
     usual_heads: fn(u64) -> Option<u64>,
     /// Other names of a tensor.
     old_name: fn(&str) -> Option<String>,
+}
+
+/// The names of a layer's tensors, without the `.weight` and `.bias` behind them. All but the first stand
+/// behind the layer's number and a dot.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LayerNames {
+    /// How they begin, before the layer's number.
+    pub start: &'static str,
+    /// Queries, keys and values of the attention.
+    pub attention: [&'static str; 3],
+    /// What the attention's results go through.
+    pub attention_output: &'static str,
+    /// The normalization behind it.
+    pub attention_norm: &'static str,
+    /// The first product of the feed-forward network, which widens.
+    pub up: &'static str,
+    /// The second.
+    pub down: &'static str,
+    /// The normalization behind it.
+    pub norm: &'static str,
+}
+
+impl LayerNames {
+    /// The full name of one of a layer's tensors.
+    pub fn of(&self, layer: impl std::fmt::Display, name: &str) -> String {
+        format!("{}{layer}.{name}", self.start)
+    }
 }
 
 /// A tensor that a model has.
@@ -65,6 +104,10 @@ pub struct TensorSizes {
     pub positions: Option<u64>,
     /// Kinds of texts that have a vector.
     pub token_types: Option<u64>,
+    /// Ranges of distances that have a number for each head.
+    pub distances: Option<u64>,
+    /// Heads of the attention, where a table has a column for each.
+    pub heads: Option<u64>,
     /// Layers, counted by the largest number.
     pub layers: Option<u64>,
     /// Values inside the feed-forward network.
@@ -89,8 +132,12 @@ impl Architecture {
     /// Whether a container has a table of tokens and a layer as this architecture names them.
     pub fn is_in(&self, container: &Container) -> bool {
         self.prefix_in(container).is_some_and(|prefix| {
-            let layer = format!("{prefix}{}", self.layers);
-            container.tensors.iter().any(|t| t.name.starts_with(&layer))
+            // What it has and none of its relatives is the surest sign; BERT has no such thing.
+            let sign = match self.distances {
+                Some(table) => format!("{prefix}{table}"),
+                None => format!("{prefix}{}", self.layer.start),
+            };
+            container.tensors.iter().any(|t| t.name.starts_with(&sign))
         })
     }
 
@@ -101,7 +148,7 @@ impl Architecture {
 
     /// The tensors of a model of these sizes; those of sizes that are not known are left out.
     pub fn tensors(&self, sizes: &TensorSizes) -> Vec<TensorSpec> {
-        (self.tensors)(sizes)
+        (self.tensors)(self, sizes)
     }
 
     /// The tensors of the model in a container, each with the one that is there.
@@ -146,6 +193,11 @@ impl<'a> ModelTensors<'a> {
         ModelTensors { architecture, prefix, tensors }
     }
 
+    /// The architecture that gives the names.
+    pub fn architecture(&self) -> &'static Architecture {
+        self.architecture
+    }
+
     /// What stands in front of the names in the container.
     pub fn prefix(&self) -> &'static str {
         self.prefix
@@ -164,7 +216,7 @@ impl<'a> ModelTensors<'a> {
     /// The layers, counted by the largest number.
     fn layers(&self) -> Option<u64> {
         let number = |name: &str| {
-            name.strip_prefix(self.architecture.layers)?.split('.').next()?.parse::<u64>().ok()
+            name.strip_prefix(self.architecture.layer.start)?.split('.').next()?.parse::<u64>().ok()
         };
         // A layer with a number beyond that of all tensors makes no layers before it.
         let possible = |n: &u64| *n < self.tensors.len() as u64;

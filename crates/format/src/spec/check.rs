@@ -1,7 +1,7 @@
 //! Holding a model against its description.
 
 use super::{
-    Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, architectures, tokenizer,
+    Architecture, Fact, ModelSpec, SaidBy, TensorSizes, architectures, tokenizer,
 };
 use crate::Error;
 use crate::model::{Container, SPECIAL_TOKENS};
@@ -33,6 +33,8 @@ const PUBLISHED: [(&str, TensorSizes); 1] = [(
         hidden: Some(384),
         positions: Some(512),
         token_types: Some(2),
+        distances: None,
+        heads: None,
         layers: Some(6),
         intermediate: Some(1536),
     },
@@ -118,6 +120,7 @@ impl Check<'_> {
             (&spec.hidden, shown.hidden),
             (&spec.intermediate, shown.intermediate),
             (&spec.positions, shown.positions),
+            (&spec.heads, shown.heads),
         ] {
             if let (Some(Fact { value, said_by }), Some(shown)) = (said, shown)
                 && *value != shown
@@ -142,7 +145,8 @@ impl Check<'_> {
         let spec = self.spec;
         let is_said = spec.architecture.as_ref().is_some_and(Fact::is_stated)
             || spec.layers.as_ref().is_some_and(Fact::is_stated);
-        is_said && spec.position_scheme.value == Positions::Absolute
+        let known = spec.known_architecture();
+        is_said && known.is_some_and(|known| spec.position_scheme.value == known.positions)
     }
 
     /// Models with a published name have the published sizes.

@@ -16,12 +16,16 @@ mod settings;
 pub mod tokenizer;
 mod values;
 
-pub use architecture::{Architecture, BERT, ModelTensors, TensorSizes, TensorSpec, architectures};
+pub use architecture::{
+    Architecture, BERT, DISTILBERT, LayerNames, MPNET, ModelTensors, ROBERTA, TensorSizes, TensorSpec,
+    architectures,
+};
 pub(crate) use check::check;
 pub use check::model_rules;
 pub use facts::{Fact, Misstatement, SaidBy};
 pub use files::{Attached, ModelFiles};
 pub(crate) use read::tokenizer_facts;
+pub use settings::pooling_name;
 pub use values::{Activation, Module, Pooling, Positions, Prompt};
 
 use crate::Error;
@@ -56,8 +60,10 @@ pub struct ModelSpec {
     pub intermediate: Option<Fact<u64>>,
     /// Tokens that have a vector.
     pub vocabulary: Option<Fact<u64>>,
-    /// Positions that a text may have.
+    /// Positions that have a vector.
     pub positions: Option<Fact<u64>>,
+    /// The position of a text's first token; those before it belong to no text.
+    pub first_position: Fact<u64>,
     /// Values of a text's vector.
     pub dimensions: Option<Fact<u64>>,
     /// The activation of the feed-forward network.
@@ -74,6 +80,9 @@ pub struct ModelSpec {
     pub pools_prompt: Fact<bool>,
     /// Whether vectors are scaled to length 1.
     pub normalize: Fact<bool>,
+    /// What happens to the score of a pair of texts, by the name of PyTorch's class, where a model for such
+    /// scores says it.
+    pub score_activation: Option<Fact<String>>,
     /// The most tokens of a text, special tokens included.
     pub max_tokens: Option<Fact<u64>>,
     /// What stands in front of texts of some kind.
@@ -109,6 +118,7 @@ impl Default for ModelSpec {
             intermediate: None,
             vocabulary: None,
             positions: None,
+            first_position: Fact::assumed(0),
             dimensions: None,
             activation: Fact::default(),
             epsilon: Fact::assumed(1e-12),
@@ -117,6 +127,7 @@ impl Default for ModelSpec {
             pooling: Fact::assumed(vec![Pooling::Mean]),
             pools_prompt: Fact::assumed(true),
             normalize: Fact::assumed(true),
+            score_activation: None,
             max_tokens: None,
             prompts: Vec::new(),
             default_prompt: None,
@@ -150,6 +161,9 @@ pub struct TokenizerFacts {
     pub split_chinese: Option<Fact<bool>>,
     /// How many tokens its vocabulary has.
     pub tokens: Option<u64>,
+    /// Every step of its normalizer and its pre-tokenizer.
+    #[serde(skip)]
+    pub steps: Vec<tokenizer::Step>,
     /// The tokens that are put around a text, with the numbers that the post-processor has for them.
     #[serde(skip)]
     pub around: Vec<(String, u32)>,

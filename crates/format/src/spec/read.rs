@@ -130,6 +130,7 @@ pub(super) fn from_files(files: &dyn ModelFiles) -> Result<ModelSpec, Stop> {
         Some(Fact { value: limit, said_by })
     });
     read_prompts(&mut spec, &open(SENTENCE)?, &mut r);
+    spec.score_activation = score_activation(&config, &open(SENTENCE)?);
     spec.matryoshka = [&config, &open(SENTENCE)?]
         .into_iter()
         .find_map(|file| Reader::value(file, &["matryoshka_dimensions", "matryoshka_dims"]))
@@ -161,6 +162,12 @@ fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
     spec.intermediate = r.number(config, &["intermediate_size", "hidden_dim", "n_inner"]);
     spec.vocabulary = r.number(config, &["vocab_size"]);
     spec.positions = r.number(config, &["max_position_embeddings", "n_positions"]);
+    if spec.known_architecture().is_some_and(|known| known.pads_positions) {
+        let behind = |pad: Fact<u64>| Fact { value: pad.value.saturating_add(1), ..pad };
+        // Their libraries take 1 where a configuration does not say it.
+        let pad = r.number(config, &["pad_token_id"]).unwrap_or_else(|| Fact::assumed(1));
+        spec.first_position = behind(pad);
+    }
     let activations = ["hidden_act", "activation", "activation_function", "hidden_activation"];
     if let Some(name) = r.text(config, &activations) {
         spec.activation = Fact { value: Activation::from_name(&name.value), said_by: name.said_by };
@@ -245,6 +252,20 @@ fn read_prompts(spec: &mut ModelSpec, file: &File, r: &mut Reader) {
     spec.default_prompt = r.text(file, &["default_prompt_name"]).map(|fact| fact.value);
 }
 
+/// What the newest libraries write, those before them, and the first ones.
+fn score_activation(config: &File, sentence: &File) -> Option<Fact<String>> {
+    let places = [
+        (sentence, "/activation_fn"),
+        (config, "/sentence_transformers/activation_fn"),
+        (config, "/sbert_ce_default_activation_function"),
+    ];
+    places.into_iter().find_map(|(file, place)| {
+        let value = file.json.pointer(place)?.as_str()?.to_owned();
+        let said_by = SaidBy::File(format!("{} {}", file.name, place[1..].replace('/', " ")));
+        Some(Fact { value, said_by })
+    })
+}
+
 /// What the tensors and the vocabulary show, where nobody said it; and then what is usual.
 fn add_tensors(spec: &mut ModelSpec, container: &Container) {
     let shown = architectures().iter().find(|a| a.is_in(container));
@@ -268,6 +289,12 @@ fn add_tensors(spec: &mut ModelSpec, container: &Container) {
         }
     }
     let Some(known) = spec.known_architecture() else { return };
+    if known.pads_positions && spec.first_position.value == 0 {
+        spec.first_position = Fact::assumed(2);
+    }
+    if spec.position_scheme.is_assumed() {
+        spec.position_scheme = Fact::assumed(known.positions.clone());
+    }
     let sizes = known.sizes(container);
     for (slot, found) in [
         (&mut spec.layers, sizes.layers),
@@ -275,6 +302,7 @@ fn add_tensors(spec: &mut ModelSpec, container: &Container) {
         (&mut spec.intermediate, sizes.intermediate),
         (&mut spec.vocabulary, sizes.vocabulary),
         (&mut spec.positions, sizes.positions),
+        (&mut spec.heads, sizes.heads),
     ] {
         if slot.is_none() {
             *slot = found.map(Fact::from_content);
@@ -293,7 +321,9 @@ fn add_usual(spec: &mut ModelSpec, known: &Architecture) {
         spec.dimensions = spec.hidden.as_ref().map(|fact| Fact::assumed(fact.value));
     }
     if spec.max_tokens.is_none() {
-        spec.max_tokens = spec.positions.as_ref().map(|fact| Fact::assumed(fact.value));
+        let first = spec.first_position.value;
+        let usable = |fact: &Fact<u64>| Fact::assumed(fact.value.saturating_sub(first));
+        spec.max_tokens = spec.positions.as_ref().map(usable);
     }
 }
 
@@ -350,6 +380,7 @@ fn read_pipeline(
     facts.normalizer = name(file.normalizer_kind(), "normalizer");
     facts.pre_tokenizer = name(file.pre_tokenizer_kind(), "pre_tokenizer");
     facts.post_processor = name(file.post_processor_kind(), "post_processor");
+    facts.steps = file.steps().unwrap_or_default();
     facts.around = match file.post_processor() {
         Ok(processor) => processor.tokens(),
         Err(_) => Vec::new(),

@@ -65,7 +65,7 @@ fn said<T>(fact: &Fact<T>) -> Option<&T> {
 }
 
 /// The name of one or several poolings.
-pub(super) fn pooling_name(modes: &[Pooling]) -> String {
+pub fn pooling_name(modes: &[Pooling]) -> String {
     match modes {
         [] => "none".to_owned(),
         modes => modes.iter().map(Pooling::name).collect::<Vec<_>>().join("+"),

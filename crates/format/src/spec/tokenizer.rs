@@ -9,15 +9,15 @@ mod vocabulary;
 
 pub(super) use parts::WORD_PIECE;
 pub use parts::{
-    AddedToken, BertNormalizer, BertProcessing, Normalizer, PostProcessor, PreTokenizer, Template,
-    TemplatePiece, TemplateToken, TokenModel, WordPiece,
+    AddedToken, BertNormalizer, BertProcessing, Bpe, Normalizer, PostProcessor, PreTokenizer, Step,
+    Template, TemplatePiece, TemplateToken, TokenModel, Unigram, WordPiece,
 };
 pub use vocabulary::{NumberedTokens, SkippedVocabulary, TokenList};
 
 use super::Misstatement;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use vocabulary::AnyTokens;
 
 /// The name of the file that describes a tokenizer.
@@ -57,6 +57,20 @@ struct ModelOutline<V> {
     continuing_subword_prefix: Json,
     #[serde(default)]
     max_input_chars_per_word: Json,
+    #[serde(default)]
+    unk_id: Json,
+    #[serde(default)]
+    byte_fallback: Json,
+    #[serde(default)]
+    dropout: Json,
+    #[serde(default)]
+    end_of_word_suffix: Json,
+    #[serde(default)]
+    fuse_unk: Json,
+    #[serde(default)]
+    ignore_merges: Json,
+    #[serde(default)]
+    merges: Json,
     vocab: Option<V>,
 }
 
@@ -76,6 +90,29 @@ impl TokenizerFile<NumberedTokens> {
     /// # Errors
     /// If it is not JSON, or not the description of a tokenizer.
     pub fn parse_with_tokens(json: &[u8]) -> Result<Self, Misstatement> {
+        parse(json)
+    }
+}
+
+/// The tokens of Unigram, each with its score, in the order of their numbers.
+pub type ScoredTokens = Vec<(String, f64)>;
+
+impl TokenizerFile<ScoredTokens> {
+    /// Reads it with the vocabulary of Unigram.
+    ///
+    /// # Errors
+    /// If it is not JSON, or not the description of a tokenizer of this kind.
+    pub fn parse_with_scores(json: &[u8]) -> Result<Self, Misstatement> {
+        parse(json)
+    }
+}
+
+impl TokenizerFile<HashMap<String, u32>> {
+    /// Reads it with a vocabulary that tells each token's number.
+    ///
+    /// # Errors
+    /// If it is not JSON, or not the description of a tokenizer of this kind.
+    pub fn parse_with_numbers(json: &[u8]) -> Result<Self, Misstatement> {
         parse(json)
     }
 }
@@ -134,6 +171,32 @@ impl<V> TokenizerFile<V> {
         kind(&self.outline.normalizer).unwrap_or(parts::NONE)
     }
 
+    /// Every step of the normalizer and of the pre-tokenizer, in their order: what a sequence lists, or
+    /// what stands there alone.
+    ///
+    /// # Errors
+    /// If there are more than any tokenizer has.
+    pub fn steps(&self) -> Result<Vec<Step>, Misstatement> {
+        let mut steps = Vec::new();
+        for (part, place, list) in [
+            (&self.outline.normalizer, Step::NORMALIZER, "normalizers"),
+            (&self.outline.pre_tokenizer, Step::PRE_TOKENIZER, "pretokenizers"),
+        ] {
+            parts::add_steps(part, place, list, &mut steps)?;
+        }
+        Ok(steps)
+    }
+
+    /// The normalizer as it stands in the file, null where there is none.
+    pub fn normalizer_json(&self) -> &Json {
+        &self.outline.normalizer
+    }
+
+    /// The pre-tokenizer as it stands in the file, null where there is none.
+    pub fn pre_tokenizer_json(&self) -> &Json {
+        &self.outline.pre_tokenizer
+    }
+
     /// How a text is taken apart into words.
     pub fn pre_tokenizer(&self) -> PreTokenizer {
         match kind(&self.outline.pre_tokenizer) {
@@ -158,9 +221,11 @@ impl<V> TokenizerFile<V> {
         Ok(match kind(part) {
             None => PostProcessor::None,
             Some(name @ parts::TEMPLATE) => PostProcessor::Template(read_part(part, &place, name)?),
-            // They differ only in what they do with offsets in the text.
-            Some(name @ (parts::BERT_PROCESSING | parts::ROBERTA_PROCESSING)) => {
+            Some(name @ parts::BERT_PROCESSING) => {
                 PostProcessor::Bert(read_part(part, &place, name)?)
+            }
+            Some(name @ parts::ROBERTA_PROCESSING) => {
+                PostProcessor::Roberta(read_part(part, &place, name)?)
             }
             Some(kind) => PostProcessor::Other(kind.to_owned()),
         })
@@ -223,6 +288,28 @@ impl<V> TokenizerFile<V> {
                 )?,
                 vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
             })),
+            parts::UNIGRAM => Ok(TokenModel::Unigram(Unigram {
+                unk_id: number(&model.unk_id, "model.unk_id")?,
+                byte_fallback: is_set(&model.byte_fallback, "model.byte_fallback")?,
+                vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
+            })),
+            parts::BPE => Ok(TokenModel::Bpe(Bpe {
+                has_dropout: !model.dropout.is_null() && model.dropout.as_f64() != Some(0.0),
+                unk_token: optional_text(&model.unk_token, "model.unk_token")?,
+                continuing_subword_prefix: optional_text(
+                    &model.continuing_subword_prefix,
+                    "model.continuing_subword_prefix",
+                )?,
+                end_of_word_suffix: optional_text(
+                    &model.end_of_word_suffix,
+                    "model.end_of_word_suffix",
+                )?,
+                fuse_unk: is_set(&model.fuse_unk, "model.fuse_unk")?,
+                byte_fallback: is_set(&model.byte_fallback, "model.byte_fallback")?,
+                ignore_merges: is_set(&model.ignore_merges, "model.ignore_merges")?,
+                merges: parts::merges(&model.merges)?,
+                vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
+            })),
             _ => Ok(TokenModel::Other(kind)),
         }
     }
@@ -254,6 +341,19 @@ fn number(value: &Json, name: &str) -> Result<u64, Misstatement> {
 
 fn flag(value: &Json, name: &str) -> Result<bool, Misstatement> {
     value.as_bool().ok_or_else(|| wrong(value, name, "true or false"))
+}
+
+/// A flag that is off where it is not there.
+fn is_set(value: &Json, name: &str) -> Result<bool, Misstatement> {
+    if value.is_null() { Ok(false) } else { flag(value, name) }
+}
+
+/// A text that may be missing; an empty one is as good as none.
+fn optional_text(value: &Json, name: &str) -> Result<Option<String>, Misstatement> {
+    match value {
+        Json::Null => Ok(None),
+        value => Ok(Some(text(value, name)?.to_owned()).filter(|text| !text.is_empty())),
+    }
 }
 
 fn wrong(value: &Json, name: &str, expected: &str) -> Misstatement {

@@ -66,7 +66,8 @@ impl Index {
                 return Err(refused("model", what, advice));
             }
         };
-        encoder.with_prompt(&PromptChoice::new(texts.prompt.as_deref(), Purpose::Query))
+        let choice = PromptChoice::new(texts.prompt.as_deref(), Purpose::Query);
+        Ok(encoder.with_prompt(&choice))
     }
 
     /// The model that the file says, from where it was, else from the caches.

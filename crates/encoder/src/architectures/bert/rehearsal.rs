@@ -41,7 +41,7 @@ pub(super) fn run(
         Linear::new(&matrices, depth, model.packing)
     };
     for (index, layer) in model.layers.iter().enumerate() {
-        let first = index * PRODUCTS.len();
+        let first = index * PRODUCTS;
         let qkv = choose(first, hidden, &new, Aim::AsBefore(&old))?;
         let inputs = &mut memory[..batch.ids.len() * hidden];
         let tasks =
@@ -152,7 +152,8 @@ impl Bert {
         // Attention reads whole panels of values, which may be wider than the last head.
         rows.resize(rows.len().max(values + PANEL), 0.0);
         memory.apply(qkv, x, &mut rows[..values], Activation::None);
-        attend(heads, &rows, &part.texts, 0..heads.count, into);
+        let distances = self.distances.as_ref();
+        attend(heads, distances, &rows, &part.texts, 0..heads.count, into);
         memory.qkv = rows;
     }
 

@@ -1,0 +1,216 @@
+//! Tokenizers of other kinds than BERT's, run by the crate `tokenizers`.
+//!
+//! It is given parts that were checked before, never a file: what stands in a file of strangers may ask
+//! for more memory than there is, or lead it beyond its tables.
+
+use super::json::{malformed, unsupported};
+use super::precompiled;
+use crate::support::{misstated, unknown_steps};
+use serde_json::Value as Json;
+use std::collections::HashMap;
+use tokenizers::models::bpe::{BPE, Vocab};
+use tokenizers::models::unigram::Unigram;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::{AddedToken, Model, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper};
+use weighbridge_format::Error;
+use weighbridge_format::spec::tokenizer::{
+    AddedToken as Added, ScoredTokens, Step, TokenModel, TokenizerFile,
+};
+
+/// Tokens that may be found in texts before they are taken apart.
+const MOST_ADDED: usize = 4_096;
+/// The time for a text grows with the length of the longest token.
+const LONGEST_TOKEN: usize = 1_024;
+/// Times that a normalizer may make a text longer.
+const MOST_GROWTH: usize = 1_024;
+/// The longest word that WordPiece may want to look up.
+const LONGEST_WORD: u64 = 1_000;
+
+/// A tokenizer without what stands around a text.
+#[derive(Debug)]
+pub(super) struct Library {
+    inner: tokenizers::Tokenizer,
+    /// One more than the largest number of a token.
+    len: usize,
+}
+
+impl Library {
+    /// The tokenizer that a tokenizer.json of some kind describes.
+    pub(super) fn read(json: &[u8], kind: &str) -> Result<Library, Error> {
+        match kind {
+            "Unigram" => {
+                let file = TokenizerFile::parse_with_scores(json).map_err(misstated)?;
+                Library::assemble(file, unigram)
+            }
+            _ => {
+                let file = TokenizerFile::parse_with_numbers(json).map_err(misstated)?;
+                Library::assemble(file, numbered)
+            }
+        }
+    }
+
+    fn assemble<V>(
+        file: TokenizerFile<V>,
+        model: impl FnOnce(TokenModel<V>) -> Result<(ModelWrapper, usize), Error>,
+    ) -> Result<Library, Error> {
+        check_steps(&file)?;
+        let normalizer = part::<NormalizerWrapper>(file.normalizer_json(), "normalizer")?;
+        let splitter = part::<PreTokenizerWrapper>(file.pre_tokenizer_json(), "pre_tokenizer")?;
+        let added = file.added_tokens().map_err(misstated)?;
+        if added.len() > MOST_ADDED {
+            return Err(malformed(&format!("has more than {MOST_ADDED} added tokens")));
+        }
+        let (model, mut len) = model(file.into_model().map_err(misstated)?)?;
+        // Tokens are numbered on from what the model has.
+        len = len.max(model.get_vocab_size());
+        let mut inner = tokenizers::Tokenizer::new(model);
+        let refused = |e: tokenizers::Error| malformed(&format!("can't be used: {e}"));
+        inner.with_normalizer(normalizer).map_err(refused)?;
+        inner.with_pre_tokenizer(splitter);
+        inner.add_tokens(added.into_iter().map(added_token)).map_err(refused)?;
+        for id in inner.get_added_tokens_decoder().keys() {
+            len = len.max(*id as usize + 1);
+        }
+        Ok(Library { inner, len })
+    }
+
+    pub(super) fn append(&self, text: &str, ids: &mut Vec<u32>) {
+        // Nothing that was let through fails: there is a token for what is unknown, or it is left out.
+        if let Ok(made) = self.inner.encode_fast(text, false) {
+            ids.extend_from_slice(made.get_ids());
+        }
+    }
+
+    pub(super) fn token(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+fn added_token(token: Added) -> AddedToken {
+    AddedToken::from(token.content, false)
+        .single_word(token.single_word)
+        .lstrip(token.lstrip)
+        .rstrip(token.rstrip)
+        .normalized(token.normalized)
+}
+
+/// A part of the tokenizer, as the crate understands what stands in the file.
+fn part<T: serde::de::DeserializeOwned>(json: &Json, name: &str) -> Result<Option<T>, Error> {
+    if json.is_null() {
+        return Ok(None);
+    }
+    // By way of text: some of its parts want to borrow from it.
+    let text = json.to_string();
+    let read = serde_json::from_str(&text);
+    read.map(Some).map_err(|e| malformed(&format!("has a {name} that can't be used: {e}")))
+}
+
+fn check_steps<V>(file: &TokenizerFile<V>) -> Result<(), Error> {
+    let steps = file.steps().map_err(misstated)?;
+    if let Some(lack) = unknown_steps(&steps).into_iter().next() {
+        return Err(lack.into_error());
+    }
+    let mut growth = 1usize;
+    check_growth(file.normalizer_json(), &mut growth)?;
+    check_growth(file.pre_tokenizer_json(), &mut growth)
+}
+
+/// Looks at all that a part replaces: how much longer it makes a text, and where tables lead.
+fn check_growth(part: &Json, growth: &mut usize) -> Result<(), Error> {
+    match part {
+        Json::Array(parts) => parts.iter().try_for_each(|part| check_growth(part, growth)),
+        Json::Object(members) => {
+            let length = |name: &str| members.get(name).and_then(Json::as_str).map_or(1, str::len);
+            for name in ["content", "prepend", "replacement", "str_rep"] {
+                *growth = growth.saturating_mul(length(name).div_ceil(4).max(1));
+            }
+            if let Some(map) = members.get("precompiled_charsmap").and_then(Json::as_str) {
+                precompiled::check(map)?;
+            }
+            if *growth > MOST_GROWTH {
+                return Err(malformed("has a normalizer that makes texts far longer"));
+            }
+            members.values().try_for_each(|part| check_growth(part, growth))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_length<'a>(mut tokens: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+    match tokens.any(|token| token.len() > LONGEST_TOKEN) {
+        false => Ok(()),
+        true => Err(malformed(&format!("has a token of more than {LONGEST_TOKEN} bytes"))),
+    }
+}
+
+fn unigram(model: TokenModel<ScoredTokens>) -> Result<(ModelWrapper, usize), Error> {
+    let TokenModel::Unigram(model) = model else { return Err(unsupported("another model", "")) };
+    check_length(model.vocab.iter().map(|(token, _)| token))?;
+    let len = model.vocab.len();
+    let unknown = usize::try_from(model.unk_id).ok();
+    let made = Unigram::from(model.vocab, unknown, model.byte_fallback);
+    let made = made.map_err(|e| malformed(&format!("has a model that can't be used: {e}")))?;
+    Ok((ModelWrapper::Unigram(made), len))
+}
+
+/// Models whose vocabulary tells each token's number.
+fn numbered(model: TokenModel<HashMap<String, u32>>) -> Result<(ModelWrapper, usize), Error> {
+    let largest = |vocab: &HashMap<String, u32>| vocab.values().max().map_or(0, |n| *n as usize + 1);
+    match model {
+        TokenModel::Bpe(model) => {
+            if model.has_dropout {
+                let what = "merges that are left out at random";
+                return Err(unsupported(what, "merges that are all made"));
+            }
+            check_length(model.vocab.keys())?;
+            let len = largest(&model.vocab);
+            let mut builder = BPE::builder()
+                .vocab_and_merges(model.vocab.into_iter().collect::<Vocab>(), model.merges)
+                .fuse_unk(model.fuse_unk)
+                .byte_fallback(model.byte_fallback)
+                .ignore_merges(model.ignore_merges);
+            if let Some(token) = model.unk_token {
+                builder = builder.unk_token(token);
+            }
+            if let Some(prefix) = model.continuing_subword_prefix {
+                builder = builder.continuing_subword_prefix(prefix);
+            }
+            if let Some(suffix) = model.end_of_word_suffix {
+                builder = builder.end_of_word_suffix(suffix);
+            }
+            let made = builder.build();
+            let made = made.map_err(|e| malformed(&format!("has merges to nowhere: {e}")))?;
+            Ok((ModelWrapper::BPE(made), len))
+        }
+        TokenModel::WordPiece(model) => {
+            if model.max_input_chars_per_word > LONGEST_WORD {
+                return Err(malformed(&format!("has words of more than {LONGEST_WORD} characters")));
+            }
+            if !model.vocab.contains_key(&model.unk_token) {
+                let what = format!("has no {} token in its vocabulary", model.unk_token);
+                return Err(malformed(&what));
+            }
+            let len = largest(&model.vocab);
+            let most = usize::try_from(model.max_input_chars_per_word).unwrap_or(usize::MAX);
+            let made = WordPiece::builder()
+                .vocab(model.vocab.into_iter().collect::<Vocab>())
+                .unk_token(model.unk_token)
+                .continuing_subword_prefix(model.continuing_subword_prefix)
+                .max_input_chars_per_word(most)
+                .build();
+            let made = made.map_err(|e| malformed(&format!("has a model that fails: {e}")))?;
+            Ok((ModelWrapper::WordPiece(made), len))
+        }
+        _ => Err(unsupported("another model", "WordPiece, Unigram or BPE")),
+    }
+}
+
+/// Whether a tokenizer of this kind is run by the crate, with these steps.
+pub(super) fn is_for(kind: &str, steps: &[Step]) -> bool {
+    let is_bert = |step: &Step| ["BertNormalizer", "BertPreTokenizer"].contains(&step.kind.as_str());
+    matches!(kind, "Unigram" | "BPE") || (kind == "WordPiece" && !steps.iter().all(is_bert))
+}

@@ -1,0 +1,210 @@
+//! Small models of every architecture give the tokens and the vectors that the libraries give which
+//! they were saved by.
+
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+use weighbridge_encoder::{Encoder, PromptChoice, Reranker, Settings};
+use weighbridge_testkit::data::reference;
+
+/// The folders of models that can be run.
+const MODELS: [&str; 12] = [
+    "xlmr-unigram",
+    "bert-unigram",
+    "mpnet",
+    "roberta-bpe",
+    "distilbert",
+    "bert-dense",
+    "bert-pooling/cls-mean",
+    "bert-pooling/lasttoken",
+    "bert-pooling/max",
+    "bert-pooling/mean-no-prompt",
+    "bert-pooling/mean-sqrt-len",
+    "bert-pooling/weightedmean",
+];
+
+/// The numbers of a .npy file of f32.
+fn numbers(path: &Path) -> Vec<f32> {
+    let container = weighbridge_format::Formats::builtin()
+        .open(&weighbridge_format::Input::open(path).unwrap(), &Default::default())
+        .unwrap();
+    let tensor = &container.tensors[0];
+    tensor.values_f32(0, usize::try_from(tensor.count()).unwrap()).unwrap()
+}
+
+/// What a folder says must come out.
+struct Expected {
+    folder: PathBuf,
+    json: Json,
+    texts: Vec<String>,
+}
+
+impl Expected {
+    fn read(folder: &Path) -> Expected {
+        let json = std::fs::read(folder.join("expected.json")).unwrap();
+        let json: Json = serde_json::from_slice(&json).unwrap();
+        let texts = json["texts"].as_array().unwrap().iter();
+        let texts = texts.map(|text| text.as_str().unwrap().to_owned()).collect();
+        Expected { folder: folder.to_owned(), json, texts }
+    }
+
+    fn check(&self, encoder: &Encoder, texts: &[String], ids: &Json, vectors: &str, what: &str) {
+        let prompt = encoder.prompt().map(|prompt| prompt.text.clone()).unwrap_or_default();
+        for (text, ids) in texts.iter().zip(ids.as_array().unwrap()) {
+            let mut found = Vec::new();
+            let text = format!("{prompt}{text}");
+            encoder.tokenizer().encode_into(&text, encoder.max_tokens(), &mut found);
+            let ids = ids.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32);
+            assert_eq!(found, ids.collect::<Vec<_>>(), "{what}: {text:?}");
+        }
+        let wanted = numbers(&self.folder.join(vectors));
+        let found = encoder.embed_flat(texts).unwrap();
+        assert_eq!(found.len(), wanted.len(), "{what}");
+        let largest = wanted.iter().fold(0f32, |most, v| most.max(v.abs()));
+        for (i, (a, b)) in found.iter().zip(&wanted).enumerate() {
+            let text = &texts[i / encoder.dimensions()];
+            assert!((a - b).abs() <= 1e-5 * largest, "{what}: {text:?}: {a} {b}");
+        }
+        // Neither the batch nor the threads change anything.
+        for (text, whole) in texts.iter().zip(found.chunks_exact(encoder.dimensions())) {
+            let alone = encoder.embed_flat(&[text]).unwrap();
+            for (a, b) in alone.iter().zip(whole) {
+                assert!((a - b).abs() <= 1e-6 * largest, "{what}: {text:?} alone: {a} {b}");
+            }
+        }
+    }
+
+    fn check_all(&self, model: &Path, what: &str) {
+        for threads in [1, 3] {
+            let settings = Settings { threads: Some(threads), ..Settings::default() };
+            let encoder = Encoder::open_with(model, &settings).unwrap();
+            let limit = self.json["max_seq_length"].as_u64().unwrap();
+            assert_eq!(encoder.max_tokens() as u64, limit, "{what}");
+            let default = self.json["default_prompt_name"].as_str();
+            let plain = default.map_or(encoder.clone(), |name| {
+                encoder.with_prompt(&PromptChoice::Given(name.to_owned()))
+            });
+            let vectors = self.json["vectors"].as_str().unwrap();
+            self.check(&plain, &self.texts, &self.json["token_ids"], vectors, what);
+            for (name, said) in self.json["prompted"].as_object().into_iter().flatten() {
+                let encoder = encoder.with_prompt(&PromptChoice::Given(name.clone()));
+                let places = said["texts"].as_array().unwrap().iter();
+                let texts: Vec<_> =
+                    places.map(|i| self.texts[i.as_u64().unwrap() as usize].clone()).collect();
+                let what = format!("{what}, prompt {name}");
+                let vectors = said["vectors"].as_str().unwrap();
+                self.check(&encoder, &texts, &said["token_ids"], vectors, &what);
+            }
+        }
+    }
+}
+
+/// A copy of a model with the files over it that newer libraries write.
+fn resaved(folder: &Path, place: &Path) {
+    let copy = |from: &Path, to: &Path| {
+        let mut waiting = vec![from.to_owned()];
+        while let Some(folder) = waiting.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                let inside = path.strip_prefix(from).unwrap();
+                if inside == Path::new("resaved") {
+                    continue;
+                } else if path.is_dir() {
+                    std::fs::create_dir_all(to.join(inside)).unwrap();
+                    waiting.push(path);
+                } else {
+                    std::fs::copy(&path, to.join(inside)).unwrap();
+                }
+            }
+        }
+    };
+    copy(folder, place);
+    copy(&folder.join("resaved"), place);
+}
+
+#[test]
+fn models_give_the_vectors_of_their_libraries() {
+    let mut visited = 0;
+    for name in MODELS {
+        let Some(folder) = reference(&format!("families/{name}")) else { return };
+        let expected = Expected::read(&folder);
+        expected.check_all(&folder, name);
+        if folder.join("resaved").is_dir() {
+            let place = tempfile::tempdir().unwrap();
+            let model = place.path().join("model");
+            std::fs::create_dir(&model).unwrap();
+            resaved(&folder, &model);
+            expected.check_all(&model, &format!("{name}, resaved"));
+            visited += 1;
+        }
+        visited += 1;
+    }
+    assert_eq!(visited, 24);
+}
+
+/// Pairs of texts have the tokens and the scores of the library, in any batch.
+#[test]
+fn rerankers_give_the_scores_of_their_library() {
+    let mut visited = 0;
+    for name in ["cross-encoder-bert", "cross-encoder-xlmr"] {
+        let Some(folder) = reference(&format!("families/{name}")) else { return };
+        let place = tempfile::tempdir().unwrap();
+        let newer = place.path().join("model");
+        std::fs::create_dir(&newer).unwrap();
+        resaved(&folder, &newer);
+        for model in [&folder, &newer] {
+            check_scores(&folder, model, name);
+            visited += 1;
+        }
+    }
+    assert_eq!(visited, 4);
+}
+
+fn check_scores(folder: &Path, model: &Path, what: &str) {
+    let json = std::fs::read(folder.join("pairs.json")).unwrap();
+    let json: Json = serde_json::from_slice(&json).unwrap();
+    let text = |json: &Json| json.as_str().unwrap().to_owned();
+    let pairs = json["pairs"].as_array().unwrap().iter();
+    let pairs: Vec<_> = pairs.map(|pair| (text(&pair[0]), text(&pair[1]))).collect();
+    let numbers_of = |list: &Json| -> Vec<u32> {
+        list.as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as u32).collect()
+    };
+    let reranker = Reranker::open(model).unwrap();
+    assert_eq!(reranker.max_tokens() as u64, json["max_length"].as_u64().unwrap(), "{what}");
+    for (i, (first, second)) in pairs.iter().enumerate() {
+        let mut ids = Vec::new();
+        let most = reranker.max_tokens();
+        let kinds = reranker.tokenizer().encode_pair_into(first, second, most, &mut ids);
+        assert_eq!(ids, numbers_of(&json["token_ids"][i]), "{what}: {first:?} {second:?}");
+        let found: Vec<u32> = (0..ids.len()).map(|place| u32::from(place >= kinds)).collect();
+        let wanted = match &json["token_type_ids"] {
+            Json::Null => vec![0; ids.len()],
+            types => numbers_of(&types[i]),
+        };
+        assert_eq!(found, wanted, "{what}: {first:?} {second:?}");
+    }
+    let wanted = numbers(&folder.join(json["scores"].as_str().unwrap()));
+    let found = reranker.score(&pairs).unwrap();
+    assert_eq!(found.len(), wanted.len());
+    let largest = wanted.iter().fold(0f32, |most, v| most.max(v.abs()));
+    for (((a, b), pair), place) in found.iter().zip(&wanted).zip(&pairs).zip(0..) {
+        assert!((a - b).abs() <= 1e-5 * largest, "{what}: {pair:?}: {a} {b}");
+        let alone = reranker.score(&pairs[place..=place]).unwrap()[0];
+        assert!((alone - a).abs() <= 1e-6 * largest, "{what}: {pair:?} alone: {alone} {a}");
+    }
+    // Ranking is sorting by these scores.
+    let (question, _) = &pairs[0];
+    let texts: Vec<_> = pairs.iter().map(|(_, text)| text.as_str()).collect();
+    let ranked = reranker.rank(question, &texts).unwrap();
+    assert_eq!(ranked.len(), texts.len());
+    assert!(ranked.is_sorted_by(|a, b| a.score >= b.score), "{what}");
+    let best = reranker.score(&[(question.as_str(), texts[ranked[0].row])]).unwrap()[0];
+    assert!((best - ranked[0].score).abs() <= 1e-6 * largest, "{what}");
+}
+
+/// A model for vectors has no classifier, and says so.
+#[test]
+fn models_without_a_classifier_score_nothing() {
+    let Some(folder) = reference("families/mpnet") else { return };
+    let error = Reranker::open(folder).unwrap_err().to_string();
+    assert!(error.contains("no classifier that scores pairs"), "{error}");
+}
