@@ -11,7 +11,7 @@ mod quantize;
 mod search;
 mod words;
 
-pub(crate) use encoder::{Compare, Embed, Tokenize};
+pub(crate) use encoder::{Compare, Embed, Rerank, Tokenize};
 pub(crate) use global::{Global, color_of};
 pub(crate) use models::{Models, ModelsVerb, Pull};
 pub(crate) use quantize::Quantize;
@@ -100,6 +100,7 @@ Examples:
     Models(Models),
     Embed(Embed),
     Compare(Compare),
+    Rerank(Rerank),
     Tokenize(Tokenize),
     Search(Search),
     Recall(Recall),

@@ -31,10 +31,10 @@ fn refusal(name: &str, change: impl Fn(&mut Json)) -> String {
 #[test]
 fn models_that_would_give_wrong_vectors_are_refused() {
     let said = refusal("config.json", |c| {
-        c["model_type"] = json!("roberta");
-        c["architectures"] = json!(["RobertaModel"]);
+        c["model_type"] = json!("deberta");
+        c["architectures"] = json!(["DebertaModel"]);
     });
-    assert!(said.contains("RobertaModel") && said.contains("architecture \"roberta\""), "{said}");
+    assert!(said.contains("DebertaModel") && said.contains("architecture \"deberta\""), "{said}");
     let said = refusal("config.json", |c| c["position_embedding_type"] = json!("relative_key"));
     assert!(said.contains("relative_key"), "{said}");
     let said = refusal("config.json", |c| c["hidden_act"] = json!("swish"));
@@ -56,18 +56,23 @@ fn models_that_would_give_wrong_vectors_are_refused() {
         let dense = json!({"type": "sentence_transformers.models.Dense", "path": "3_Dense"});
         m.as_array_mut().unwrap().push(dense);
     });
-    assert!(said.contains("Dense"), "{said}");
+    assert!(said.contains("lacks the file 3_Dense/config.json"), "{said}");
+    let said = refusal("modules.json", |m| {
+        let other = json!({"type": "sentence_transformers.models.LSTM", "path": "3_LSTM"});
+        m.as_array_mut().unwrap().push(other);
+    });
+    assert!(said.contains("LSTM"), "{said}");
 }
 
 /// Flags of other kinds of pooling are not taken for the mean.
 #[test]
 fn other_poolings_are_refused() {
     let said = refusal("1_Pooling/config.json", |p| {
-        *p = json!({"pooling_mode_mean_tokens": false, "pooling_mode_lasttoken": true});
+        *p = json!({"pooling_mode_mean_tokens": false, "pooling_mode_median": true});
     });
-    assert!(said.contains("the pooling \"lasttoken\" is not supported"), "{said}");
-    let said = refusal("1_Pooling/config.json", |p| *p = json!({"pooling_mode": "lasttoken"}));
-    assert!(said.contains("lasttoken"), "{said}");
+    assert!(said.contains("the pooling \"pooling_mode_median\" is not supported"), "{said}");
+    let said = refusal("1_Pooling/config.json", |p| *p = json!({"pooling_mode": "median"}));
+    assert!(said.contains("median"), "{said}");
 }
 
 /// What a format can't say of a model is a loss, not a model of another kind.

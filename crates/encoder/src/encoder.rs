@@ -147,7 +147,7 @@ impl Encoder {
             let labels = classifier.labels();
             let settings = Settings { dimensions: None, ..settings.clone() };
             let settings = ResolvedSettings::new(&settings, &spec, sizes, labels, true)?;
-            (Head::Scores(classifier), settings)
+            (Head::Scores(Box::new(classifier)), settings)
         } else {
             let pooled = sizes.hidden * settings.poolings(&spec).len();
             let dense = head::dense_layers(&spec, container, pooled)?;

@@ -26,7 +26,7 @@ pub(crate) enum Head {
     /// A vector of a text, with the dense layers behind the pooling.
     Vector(Vec<Dense>),
     /// The scores of a pair.
-    Scores(Classifier),
+    Scores(Box<Classifier>),
 }
 
 /// A dense layer behind the pooling.

@@ -403,7 +403,9 @@ mod tests {
             }
             assert!(!part.call.texts.ids.contains(&PANIC), "expected by the test");
             part.write(|vectors| {
-                for (vector, text) in vectors.iter_mut().zip(&part.call.texts.ranges[part.texts.clone()]) {
+                for (vector, text) in
+                    vectors.iter_mut().zip(&part.call.texts.ranges[part.texts.clone()])
+                {
                     *vector = (1000 * text.len()) as f32 + part.call.texts.ids[text.start] as f32;
                 }
             });
@@ -443,7 +445,9 @@ mod tests {
         let counted = |turn: &mut Turn| {
             lock(&parts).push(turn.parts.len());
             // The first batch lasts until all others wait.
-            while turn.parts[0].call.texts.ids[0] == 0 && schedule.lock().waiting.len() < calls.len() {
+            while turn.parts[0].call.texts.ids[0] == 0
+                && schedule.lock().waiting.len() < calls.len()
+            {
                 yield_now();
             }
             compute(turn)

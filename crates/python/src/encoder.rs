@@ -104,11 +104,7 @@ impl Encoder {
 }
 
 impl Encoder {
-    fn prompted(
-        &self,
-        prompt: Option<String>,
-        purpose: Option<&str>,
-    ) -> weighbridge::Encoder {
+    fn prompted(&self, prompt: Option<String>, purpose: Option<&str>) -> weighbridge::Encoder {
         let choice = match (prompt, purpose) {
             (Some(text), _) => PromptChoice::Given(text),
             (None, Some("query")) => PromptChoice::For(Purpose::Query),

@@ -103,7 +103,7 @@ pub use summary::{
 };
 pub use verify::{Verdict, verify};
 pub use weighbridge_codec as codec;
-pub use weighbridge_encoder::{self as encoder, Encoder};
+pub use weighbridge_encoder::{self as encoder, Encoder, Reranker};
 pub use weighbridge_format::{
     Advice, Container, Encoding, Error, ErrorKind, ErrorReport, Finding, Findings, Format,
     FormatInfo, Formats, Input, Listing, OptionSpec, Options, Plan, Problem, Progress,

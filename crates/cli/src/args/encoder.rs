@@ -151,6 +151,38 @@ pub(crate) struct Compare {
     pub json: bool,
 }
 
+/// Order texts by how well they answer a question
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The model is a cross-encoder, which reads question and text together: slower than comparing vectors,
+and better. Scores are what the model's own library gives; higher is better.
+
+Examples:
+  weighbridge rerank -m ms-marco-MiniLM-L6-v2 \"how heavy is a lorry\" \"up to 44 tonnes\" \"Paris\"
+  weighbridge rerank -m bge-reranker-base \"how heavy is a lorry\" --input passages.txt -k 3
+  weighbridge rerank -m bge-reranker-base \"how heavy is a lorry\" --json < passages.txt"
+)]
+pub(crate) struct Rerank {
+    #[command(flatten)]
+    pub model: Model,
+    /// The question
+    pub query: String,
+    /// The texts; without them, the lines of --input or of standard input
+    #[arg(value_name = "TEXT", conflicts_with = "input")]
+    pub texts: Vec<String>,
+    /// A file with a text on each line
+    #[arg(long, short, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Show only the best
+    #[arg(short, value_name = "N", value_parser = super::at_least_one)]
+    pub k: Option<usize>,
+    #[command(flatten)]
+    pub damage: super::Damage,
+    /// Print an object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Show the tokens that a model makes of a text
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -200,6 +232,12 @@ pub(crate) enum PoolingName {
     Mean,
     Cls,
     Max,
+    #[value(name = "mean_sqrt_len")]
+    MeanSqrtLen,
+    #[value(name = "weightedmean")]
+    WeightedMean,
+    #[value(name = "lasttoken")]
+    LastToken,
 }
 
 impl From<PrecisionName> for Precision {
@@ -221,6 +259,9 @@ impl Model {
                 PoolingName::Mean => Pooling::Mean,
                 PoolingName::Cls => Pooling::Cls,
                 PoolingName::Max => Pooling::Max,
+                PoolingName::MeanSqrtLen => Pooling::MeanSqrtLen,
+                PoolingName::WeightedMean => Pooling::WeightedMean,
+                PoolingName::LastToken => Pooling::LastToken,
             }),
             max_tokens: self.max_tokens,
             threads: self.threads,

@@ -61,6 +61,11 @@ pub(crate) struct Search {
     /// precise
     #[arg(long, value_name = "FILE")]
     pub rescore: Option<PathBuf>,
+    /// Order what is found for a text by this model, a cross-encoder, which reads question and text
+    /// together: the 50 nearest rows, or as many as -k says
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["queries", "like"],
+        add = super::complete::files_and_models())]
+    pub rerank: Option<String>,
     #[command(flatten)]
     pub rows: Searched,
     #[command(flatten)]

@@ -161,7 +161,7 @@ impl Printer<'_> {
 }
 
 /// Rows that were not asked for by a query have no score.
-fn score(score: f32) -> String {
+pub(super) fn score(score: f32) -> String {
     if score.is_nan() { String::new() } else { format!("{score:.4}") }
 }
 

@@ -23,6 +23,7 @@ mod quantize;
 mod questions;
 mod quickstart;
 mod recall;
+mod rerank;
 mod search;
 mod select;
 mod similar;
@@ -60,6 +61,7 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Models(args) => models::run(&args),
         Verb::Embed(args) => embed::run(&args, &options, files),
         Verb::Compare(args) => compare::run(&args, &options, files),
+        Verb::Rerank(args) => rerank::run(&args, &options, files),
         Verb::Search(args) => search::run(&args, &options, files),
         Verb::Recall(args) => recall::run(&args, &options, files),
         Verb::Neighbours(args) => neighbours::run(&args, &options, files),

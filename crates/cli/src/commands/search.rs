@@ -19,6 +19,9 @@ use weighbridge::{Encoder, Error, Index, Options, Progress, Stage};
 /// Hits unless a number is given.
 const USUAL: usize = 10;
 
+/// Hits that a model may order anew.
+const RERANKED: usize = 50;
+
 /// Values of queries that are answered together.
 const TOGETHER_VALUES: usize = 1 << 20;
 
@@ -40,11 +43,22 @@ fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Er
     let precise = rescore.map(|path| files.rows(path));
     let precise = precise.transpose()?;
     let k = args.k.unwrap_or_else(|| USUAL.min(index.len().max(1)));
-    let asker = Asker { index: &index, precise, among, ask: Ask::new(k, args.metric.metric()) };
+    let settings = Settings { threads: args.rows.threads, ..Settings::default() };
+    let reranker = args.rerank.as_deref();
+    let reranker = reranker.map(|model| files.reranker(model, &Options::default(), &settings));
+    let reranker = reranker.transpose()?;
+    let wanted = if reranker.is_some() { k.max(RERANKED.min(index.len())) } else { k };
+    let asker =
+        Asker { index: &index, precise, among, ask: Ask::new(wanted, args.metric.metric()) };
     let printer = Printer { index: &index, fields: &args.rows.show, json: args.json };
     let mut table = HitTable::new(k);
     let mut done = ExitCode::SUCCESS;
     let mut take = |asked: Asked, hits: &[Hit]| -> Result<String, Error> {
+        let ranked = match (&reranker, &asked) {
+            (Some(reranker), Asked::Text(text)) => Some(index.rerank(reranker, text, hits, k)?),
+            _ => None,
+        };
+        let hits = ranked.as_deref().unwrap_or(hits);
         if target.is_some() {
             table.push(asked, hits);
             return Ok(String::new());
@@ -69,7 +83,7 @@ fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Er
     } else {
         let texts = TextQueries::open(args, &index, files)?;
         let what = if texts.encoder.is_some() { "one text per line" } else { "one word per line" };
-        let together = questions::together(k);
+        let together = questions::together(wanted);
         done = ask(args.texts.clone(), what, together, |texts_asked| {
             texts.answer(&asker, texts_asked, &mut take)
         })?;

@@ -48,7 +48,8 @@ impl Classifier {
         let has_out = |(.., second, _): &(&Tensor, &Tensor, String, Squash)| {
             find(&format!("{second}.weight")).is_some_and(|t| t.shape.len() == 2)
         };
-        let Some((dense, dense_bias, second, between)) = NAMES.iter().filter_map(both).find(has_out)
+        let Some((dense, dense_bias, second, between)) =
+            NAMES.iter().filter_map(both).find(has_out)
         else {
             let what = "the model has no classifier that scores pairs of texts";
             let hint = "cross-encoders have one; models that embed texts have none";

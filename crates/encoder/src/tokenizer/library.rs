@@ -159,7 +159,8 @@ fn unigram(model: TokenModel<ScoredTokens>) -> Result<(ModelWrapper, usize), Err
 
 /// Models whose vocabulary tells each token's number.
 fn numbered(model: TokenModel<HashMap<String, u32>>) -> Result<(ModelWrapper, usize), Error> {
-    let largest = |vocab: &HashMap<String, u32>| vocab.values().max().map_or(0, |n| *n as usize + 1);
+    let largest =
+        |vocab: &HashMap<String, u32>| vocab.values().max().map_or(0, |n| *n as usize + 1);
     match model {
         TokenModel::Bpe(model) => {
             if model.has_dropout {
@@ -188,7 +189,9 @@ fn numbered(model: TokenModel<HashMap<String, u32>>) -> Result<(ModelWrapper, us
         }
         TokenModel::WordPiece(model) => {
             if model.max_input_chars_per_word > LONGEST_WORD {
-                return Err(malformed(&format!("has words of more than {LONGEST_WORD} characters")));
+                return Err(malformed(&format!(
+                    "has words of more than {LONGEST_WORD} characters"
+                )));
             }
             if !model.vocab.contains_key(&model.unk_token) {
                 let what = format!("has no {} token in its vocabulary", model.unk_token);
@@ -211,6 +214,7 @@ fn numbered(model: TokenModel<HashMap<String, u32>>) -> Result<(ModelWrapper, us
 
 /// Whether a tokenizer of this kind is run by the crate, with these steps.
 pub(super) fn is_for(kind: &str, steps: &[Step]) -> bool {
-    let is_bert = |step: &Step| ["BertNormalizer", "BertPreTokenizer"].contains(&step.kind.as_str());
+    let is_bert =
+        |step: &Step| ["BertNormalizer", "BertPreTokenizer"].contains(&step.kind.as_str());
     matches!(kind, "Unigram" | "BPE") || (kind == "WordPiece" && !steps.iter().all(is_bert))
 }

@@ -285,8 +285,14 @@ impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Tokenizer");
         shown.field("tokens", &self.len()).field("casing", &self.casing());
-        if let Kind::Own(own) = &self.kind {
-            shown.field("added", &own.added).field("unknown", &own.model.unknown());
+        match &self.kind {
+            Kind::Own(own) => {
+                shown.field("added", &own.added).field("unknown", &own.model.unknown());
+            }
+            #[cfg(feature = "tokenizers")]
+            Kind::Library(library) => {
+                shown.field("library", library);
+            }
         }
         shown.field("post_processor", &self.post_processor).finish_non_exhaustive()
     }

@@ -54,9 +54,7 @@ fn other_tokenizers_are_refused_by_name() {
 /// Tokenizers that the crate `tokenizers` runs are held against what it would do with them.
 #[test]
 fn parts_that_would_lead_astray_are_refused() {
-    let unigram = |vocab: Json, unknown: Json| {
-        json!({"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": false})
-    };
+    let unigram = |vocab: Json, unknown: Json| json!({"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": false});
     let bpe = |vocab: Json, merges: Json| json!({"type": "BPE", "vocab": vocab, "merges": merges});
     let replace = |n: usize| {
         let one = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "a".repeat(n)});

@@ -1,8 +1,6 @@
 //! Holding a model against its description.
 
-use super::{
-    Architecture, Fact, ModelSpec, SaidBy, TensorSizes, architectures, tokenizer,
-};
+use super::{Architecture, Fact, ModelSpec, SaidBy, TensorSizes, architectures, tokenizer};
 use crate::Error;
 use crate::model::{Container, SPECIAL_TOKENS};
 use crate::rules;

@@ -28,6 +28,7 @@ mod answer;
 mod filter;
 mod neighbours;
 mod recall;
+mod rerank;
 #[cfg(feature = "models")]
 mod texts;
 

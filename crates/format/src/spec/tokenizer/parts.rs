@@ -214,7 +214,9 @@ impl PostProcessor {
     /// The tokens that it puts around a text, each with its number; sorted.
     pub fn tokens(&self) -> Vec<(String, u32)> {
         match self {
-            PostProcessor::Bert(bert) | PostProcessor::Roberta(bert) => vec![bert.cls.clone(), bert.sep.clone()],
+            PostProcessor::Bert(bert) | PostProcessor::Roberta(bert) => {
+                vec![bert.cls.clone(), bert.sep.clone()]
+            }
             PostProcessor::Template(template) => {
                 let one = |(name, token): (&String, &TemplateToken)| match token.ids[..] {
                     [id] => Some((name.clone(), id)),

@@ -1,0 +1,87 @@
+//! `rerank`, and `search --rerank`, with small models that score pairs.
+
+mod common;
+
+use common::{err, out, run};
+use serde_json::Value as Json;
+use std::path::Path;
+use weighbridge_testkit::data;
+
+const QUESTION: &str = "how much does a lorry weigh";
+const TEXTS: [&str; 3] =
+    ["A lorry weighs between 7.5 and 44 tonnes.", "Paris is the capital of France.", "Stop!"];
+
+fn object(at: &Path, arguments: &[&str]) -> Json {
+    let output = run(at, arguments);
+    assert!(output.status.success(), "{}", err(&output));
+    serde_json::from_str(&out(&output)).unwrap()
+}
+
+/// The scores that the model's own library gives the first two pairs of its list, which these are.
+#[test]
+fn texts_are_ordered_by_their_scores() {
+    for name in ["cross-encoder-bert", "cross-encoder-xlmr"] {
+        let Some(model) = data::reference(&format!("families/{name}")) else { return };
+        let model = model.display().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        std::fs::write(at.join("texts.txt"), TEXTS.join("\n")).unwrap();
+        let asked = [&["rerank", "-m", &model, QUESTION, "--json"], &TEXTS[..]].concat();
+        let told = object(at, &asked);
+        assert_eq!(told["query"], QUESTION);
+        let hits = told["hits"].as_array().unwrap();
+        assert_eq!(hits.len(), 3);
+        let scores: Vec<_> = hits.iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{told}");
+        let scored = npy(Path::new(&model).join("scores.npy"));
+        for hit in hits {
+            let row = hit["row"].as_u64().unwrap() as usize;
+            assert_eq!(hit["text"], TEXTS[row]);
+            if row < 2 {
+                assert!((hit["score"].as_f64().unwrap() - scored[row]).abs() < 1e-4, "{told}");
+            }
+        }
+        // From a file, and of those the best.
+        let best =
+            object(at, &["rerank", "-m", &model, QUESTION, "-i", "texts.txt", "-k", "1", "--json"]);
+        assert_eq!(best["hits"], Json::from(hits[..1].to_vec()));
+        let shown = run(at, &["rerank", "-m", &model, QUESTION, "-i", "texts.txt"]);
+        assert_eq!(out(&shown).lines().count(), 4, "{}", out(&shown));
+    }
+}
+
+fn npy(path: impl AsRef<Path>) -> Vec<f64> {
+    let container = weighbridge::open(path).unwrap();
+    let values = container.tensors[0].values_f32(0, 2).unwrap();
+    values.into_iter().map(f64::from).collect()
+}
+
+/// What is found by vectors is ordered anew by the model that reads both.
+#[test]
+fn hits_are_ordered_anew() {
+    let Some(model) = data::reference("families/cross-encoder-bert") else { return };
+    let Some(embedder) = data::reference("families/mpnet") else { return };
+    let (model, embedder) = (model.display().to_string(), embedder.display().to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("texts.txt"), TEXTS.join("\n")).unwrap();
+    let embed = ["embed", "-m", &embedder, "-i", "texts.txt", "-o", "notes.i8bin"];
+    let output = run(at, &embed);
+    assert!(output.status.success(), "{}", err(&output));
+    let asked = ["search", "notes.i8bin", QUESTION, "--rerank", &model, "-k", "2", "--json"];
+    let found = object(at, &asked);
+    let ranked = [&["rerank", "-m", &model, QUESTION, "-k", "2", "--json"], &TEXTS[..]].concat();
+    let ranked = object(at, &ranked);
+    for (a, b) in found["hits"].as_array().unwrap().iter().zip(ranked["hits"].as_array().unwrap()) {
+        assert_eq!((&a["row"], &a["score"]), (&b["row"], &b["score"]));
+    }
+    assert_eq!(found["hits"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_model_without_a_classifier_is_refused() {
+    let folder = common::folder_with_model();
+    let output = run(folder.path(), &["rerank", "-m", "model", "a", "b"]);
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(err(&output).contains("no classifier that scores pairs"), "{}", err(&output));
+}
