@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar
 
 
@@ -152,6 +151,8 @@ _KINDS: dict[str, type[Error]] = {
 
 def made_of(report: str) -> Error:
     """The exception of an error's JSON."""
+    import json
+
     facts: dict[str, Any] = json.loads(report)
     message = facts.pop("message")
     return _KINDS.get(facts.pop("kind"), Error)(message, **facts)

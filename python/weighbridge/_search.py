@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._dtypes import array_of
+from ._dtypes import array_of, raw_of
 from ._progress import bar
 
 Metric = Literal["cosine", "dot", "l2"]
@@ -48,8 +48,8 @@ class Index:
             matrix = np.ascontiguousarray(rows, np.float32)
             if matrix.ndim != 2:
                 raise ValueError(f"a matrix is needed, not an array with {matrix.ndim} dimensions")
-            rows_there, dimensions = matrix.shape
-            self._native = _native.Index.of_rows(rows_there, dimensions, matrix.tobytes())
+            tensors = [("rows", "f32", list(matrix.shape), raw_of(matrix))]
+            self._native = _native.Index(_native.build(tensors, [], [], None, None, True), None)
 
     def __len__(self) -> int:
         return len(self._native)

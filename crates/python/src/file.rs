@@ -26,8 +26,12 @@ impl File {
             None => formats.open(input, &options)?,
             Some(id) => formats.open(input, &options.with("from", id))?,
         };
+        Ok(File::of(container))
+    }
+
+    pub(crate) fn of(container: Container) -> File {
         let names = container.tensors.iter().enumerate().map(|(i, t)| (t.name.clone(), i));
-        Ok(File { places: names.collect(), container: Arc::new(container) })
+        File { places: names.collect(), container: Arc::new(container) }
     }
 
     fn tensor(&self, name: &str) -> PyResult<&Tensor> {

@@ -26,7 +26,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<index::Index>()?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(save::save, module)?)?;
+    module.add_function(wrap_pyfunction!(save::build, module)?)?;
+    module.add_function(wrap_pyfunction!(save::write, module)?)?;
+    module.add_function(wrap_pyfunction!(save::to_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(save::encode, module)?)?;
     module.add_function(wrap_pyfunction!(report::verify, module)?)?;
     module.add_function(wrap_pyfunction!(report::diff, module)?)?;

@@ -4,15 +4,14 @@ use crate::error::{Failure, json};
 use crate::fork::free;
 use crate::watch::watched;
 use pyo3::prelude::*;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weighbridge::codec::DType;
 use weighbridge::index::RecallSettings;
-use weighbridge::plan::Report;
-use weighbridge::quantize::{Calibration, Method, Quantization, QuantizeReport, QuantizeSettings};
+use weighbridge::quantize::{Calibration, Method, Quantization, QuantizeSettings};
 use weighbridge::search::Metric;
 use weighbridge::{
     Container, Conversion, DiffSettings, Edit, Error, Formats, Index, Input, Options, Output,
+    QuantizedFile,
 };
 
 fn open(path: &Path) -> Result<Container, Error> {
@@ -99,19 +98,6 @@ fn element_type(name: &str) -> Result<DType, Error> {
     DType::from_name(name).ok_or_else(unknown)
 }
 
-/// As `quantize --json` has it.
-#[derive(Serialize)]
-struct Quantized<'a> {
-    method: &'a str,
-    encoder: &'a str,
-    written: bool,
-    files: Vec<&'a PathBuf>,
-    needs: Option<&'a str>,
-    report: &'a Report,
-    #[serde(flatten)]
-    figures: &'a QuantizeReport,
-}
-
 /// Writes a file with fewer bits a weight.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
@@ -137,6 +123,7 @@ pub(crate) fn quantize(
             (None, Some(false)) => Calibration::Never,
             (None, _) => Calibration::Automatic,
         };
+        settings.method.check_output(&target.to_string_lossy(), Formats::builtin())?;
         let container = open(&source)?;
         let output = Output::new(&target).overwrite(overwrite);
         output.obstacle().map_or(Ok(()), Err)?;
@@ -150,17 +137,14 @@ pub(crate) fn quantize(
         let quantized = job.run(progress)?;
         let plan = quantized.plan.accept_losses(allow_loss);
         plan.write(output.clone(), progress)?;
-        Ok((Conversion::new(&plan, &output, true)?, quantized.report))
+        let mut figures = quantized.report;
+        if figures.recall_at_10.is_none() {
+            let found = weighbridge::index::recall_of_written(&container, &target, progress)?;
+            figures.recall_at_10 = found.map(|found| found.recall);
+        }
+        Ok((Conversion::new(&plan, &output, true)?, figures))
     })?;
-    json(&Quantized {
-        method,
-        encoder: "best",
-        written: true,
-        files: conversion.files.iter().map(|file| &file.file).collect(),
-        needs: None,
-        report: &conversion.report,
-        figures: &figures,
-    })
+    json(&QuantizedFile::new(method, "best", &conversion, figures))
 }
 
 /// What makes a row near, by its name.
