@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer, util
-from sentence_transformers.quantization import quantize_embeddings
+from sentence_transformers.util.quantization import quantize_embeddings
 
 import weighbridge
 
@@ -44,6 +44,7 @@ def both(prompted: Path) -> Both:
         {"convert_to_numpy": True, "convert_to_tensor": False, "output_value": "sentence_embedding", "device": "cpu"},
         {"convert_to_tensor": True},
         {"convert_to_tensor": True, "device": "cpu", "truncate_dim": 8},
+
         {"convert_to_numpy": False},
         {"precision": "float32"},
     ],
@@ -60,23 +61,28 @@ def test_every_argument(both: Both, named: dict[str, Any]) -> None:
 
 def assert_same(theirs: Any, ours: Any) -> None:
     if isinstance(theirs, list):
-        # They give a list of tensors, we one of arrays.
         assert isinstance(ours, list) and len(ours) == len(theirs)
-        theirs, ours = torch.stack(theirs).numpy(), np.stack(ours)
-    assert type(theirs) is type(ours)
+        theirs, ours = torch.stack(theirs), np.stack(ours)
+    # Of `convert_to_numpy=False` alone they give tensors, we arrays: torch may not be there.
+    assert type(theirs) is type(ours) or (isinstance(theirs, torch.Tensor) and isinstance(ours, np.ndarray))
     theirs, ours = np.asarray(theirs), np.asarray(ours)
     assert theirs.shape == ours.shape and theirs.dtype == ours.dtype
-    assert np.abs(theirs - ours).max() < 2e-6 if theirs.dtype == np.float32 else True
+    assert np.abs(theirs.astype(np.float64) - ours).max() < 2e-6
 
 
 @pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
 def test_fewer_bits(both: Both, precision: str) -> None:
-    vectors = both[0].encode(TEXTS)
+    vectors = both[0].encode(TEXTS, truncate_dim=380)
     assert np.array_equal(quantize_embeddings(vectors, precision), weighbridge.quantize_embeddings(vectors, precision))
     theirs, ours = (model.encode(TEXTS, precision=precision) for model in both)
     assert theirs.shape == ours.shape and theirs.dtype == ours.dtype
     # The vectors differ in their last bits, so that a code may lie on the other side of an edge.
-    assert (theirs != ours).mean() < 0.01
+    assert (theirs != ours).mean() < 0.03
+    if precision.endswith("int8"):
+        assert np.abs(theirs.astype(int) - ours.astype(int)).max() <= 1
+        for model in both:
+            with pytest.raises(ValueError):
+                model.encode(TEXTS[0], precision=precision)
 
 
 def test_similarity_and_the_rest(both: Both) -> None:

@@ -52,7 +52,11 @@ def test_one_text_is_a_vector_and_several_a_matrix(encoder: weighbridge.Encoder)
 
 
 def test_tokens(encoder: weighbridge.Encoder) -> None:
-    assert encoder.tokenize("hello world") == [[101, 7592, 2088, 102]]
+    found = encoder.tokenize(["hello world", "hello"])
+    assert found["input_ids"].tolist() == [[101, 7592, 2088, 102], [101, 7592, 102, 0]]
+    assert found["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
+    assert encoder.tokenize("hello")["input_ids"].tolist() == [[101, 7592, 102]]
+    assert encoder.tokenize([])["input_ids"].shape == (0, 0)
 
 
 def test_rounded_weights_give_nearly_the_same(minilm: Path, encoder: weighbridge.Encoder) -> None:

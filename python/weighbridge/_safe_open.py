@@ -17,6 +17,7 @@ class safe_open(Closing):
         filename: the file
         framework: ``np`` for arrays of numpy, ``pt`` for tensors of torch over the file's memory
         device: where tensors of torch shall be
+        backend: ``pread`` gives tensors memory of their own; with ``mmap`` they look at the file
 
     >>> import tempfile, os, numpy as np, weighbridge
     >>> path = os.path.join(tempfile.mkdtemp(), "some.safetensors")
@@ -31,15 +32,19 @@ class safe_open(Closing):
         filename: Path,
         framework: Literal["np", "numpy", "pt", "torch", "pytorch"] = "np",
         device: Any = "cpu",
+        backend: Literal["mmap", "pread"] = "mmap",
     ) -> None:
         if framework not in _NUMPY + _TORCH:
             raise ValueError(f"framework {framework!r} is not known: np or pt")
+        if backend not in ("mmap", "pread"):
+            raise ValueError(f"backend {backend!r} is not known: mmap or pread")
         super().__init__(opened(filename, None))
+        self._copies = backend == "pread"
         self._tensors: Any = None
         if framework in _TORCH:
-            from ._torch import Mapped
+            from ._torch import Tensors
 
-            self._tensors = Mapped(self._file, filename, device)
+            self._tensors = Tensors(self._file, None if self._copies else filename, device)
 
     def close(self) -> None:
         """Gives the file back, as soon as no tensor looks at it. Nothing can be asked of it then."""
@@ -62,7 +67,10 @@ class safe_open(Closing):
     def get_tensor(self, name: str) -> Any:
         """A tensor, whole."""
         file = self._file
-        return self._tensors.whole(name) if self._tensors is not None else Container(file)[name]
+        if self._tensors is not None:
+            return self._tensors.whole(name)
+        array = Container(file)[name]
+        return array.copy() if self._copies else array
 
     def get_tensors(self) -> dict[str, Any]:
         """All tensors by name."""

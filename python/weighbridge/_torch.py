@@ -41,7 +41,7 @@ def to_torch(name: str, array: NDArray[Any], device: Any) -> Any:
     return tensor.to(device)
 
 
-class Mapped:
+class Tensors:
     """The tensors of a file. Those that are stored as torch has them look at the file, which is mapped so
     that changing a tensor changes nothing but that; others are decoded."""
 
@@ -77,7 +77,7 @@ class Mapped:
 class TorchSlice:
     """A tensor of which only what is asked for is read."""
 
-    def __init__(self, inner: Slice, tensors: Mapped, name: str) -> None:
+    def __init__(self, inner: Slice, tensors: Tensors, name: str) -> None:
         self._inner = inner
         self._tensor = tensors.in_place(name)
         self._device = tensors.device

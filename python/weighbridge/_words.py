@@ -151,8 +151,9 @@ class KeyedVectors(WordStore):
 
     def similarity(self, first: Key, second: Key) -> np.float32:
         """The cosine between the vectors of two words."""
-        cosine: np.float32 = np.float32(np.dot(self.get_vector(first, norm=True), self.get_vector(second, norm=True)))
-        return cosine
+        # In double precision, so that a word is exactly like itself.
+        a, b = (self.get_vector(key).astype(np.float64) for key in (first, second))
+        return np.float32(np.dot(a, b) / max(np.sqrt(np.dot(a, a)) * np.sqrt(np.dot(b, b)), 1e-30))
 
     def n_similarity(self, first: Sequence[Key], second: Sequence[Key]) -> np.float32:
         """The cosine between the mean vectors of two lists of words."""
