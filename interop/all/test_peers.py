@@ -14,13 +14,13 @@ HERE = Path(__file__).parent
 
 NO_COUNTS = "files of word vectors are opened without the counts of words, and nothing else belongs to a word"
 GENSIM = {
-    "test_keyedvectors.TestKeyedVectors.test_load_model_and_vocab_file_ignore": NO_COUNTS,
-    "test_keyedvectors.TestKeyedVectors.test_load_model_and_vocab_file_replace": NO_COUNTS,
-    "test_keyedvectors.TestKeyedVectors.test_load_model_and_vocab_file_strict": NO_COUNTS,
-    "test_keyedvectors.TestKeyedVectors.test_vectors_for_all_with_copy_vecattrs": NO_COUNTS,
-    "test_keyedvectors.TestKeyedVectors.test_vectors_for_all_without_copy_vecattrs": NO_COUNTS,
-    "test_keyedvectors.Gensim320Test.test": "a pickle of gensim can run any code, and is not opened",
-    "test_keyedvectors.LoadWord2VecFormatTest.test_load_word2vec_format_space_stripping": (
+    "TestKeyedVectors.test_load_model_and_vocab_file_ignore": NO_COUNTS,
+    "TestKeyedVectors.test_load_model_and_vocab_file_replace": NO_COUNTS,
+    "TestKeyedVectors.test_load_model_and_vocab_file_strict": NO_COUNTS,
+    "TestKeyedVectors.test_vectors_for_all_with_copy_vecattrs": NO_COUNTS,
+    "TestKeyedVectors.test_vectors_for_all_without_copy_vecattrs": NO_COUNTS,
+    "Gensim320Test.test": "a pickle of gensim can run any code, and is not opened",
+    "LoadWord2VecFormatTest.test_load_word2vec_format_space_stripping": (
         "several line breaks in front of a word are part of no file that word2vec writes"
     ),
 }
