@@ -16,6 +16,7 @@ __all__ = [
     "diff",
     "encode",
     "forked",
+    "lacks_tokenizer",
     "main",
     "open",
     "open_bytes",
@@ -108,6 +109,7 @@ class Index:
         self, queries: bytes, k: int, name: str, filters: list[str], tell: _Tell | None = None
     ) -> tuple[Buffer, Buffer, int]: ...
 
+def lacks_tokenizer(model: str) -> bool: ...
 def open(path: str, format: str | None = None) -> File: ...
 def open_bytes(name: str, bytes: bytes, format: str | None = None) -> File: ...
 def build(

@@ -268,11 +268,14 @@ class Embedder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self._encoder = Encoder(path)
-        except (NotFound, FormatError):
+        except NotFound:
             raise
         except Error as error:
-            kind = TokenizerError if "token" in error.message or "vocabulary" in error.message else FormatError
-            raise kind(error.message, **error.facts()) from error
+            if error.field in ("tokenizer.json", "vocab.txt") or _native.lacks_tokenizer(os.fspath(path)):
+                raise TokenizerError(error.message, **error.facts()) from error
+            if isinstance(error, FormatError):
+                raise
+            raise FormatError(error.message, **error.facts()) from error
 
     @property
     def dim(self) -> int:

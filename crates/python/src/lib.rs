@@ -22,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<file::File>()?;
     module.add_class::<encoder::Encoder>()?;
+    module.add_function(wrap_pyfunction!(encoder::lacks_tokenizer, module)?)?;
     module.add_class::<words::Words>()?;
     module.add_class::<index::Index>()?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;
