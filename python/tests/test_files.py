@@ -201,6 +201,15 @@ def test_arrays_of_every_kind_are_saved(tmp_path: Path) -> None:
     for name, value in odd.items():
         array = np.asarray(value)
         assert same(found[name], np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).reshape(array.shape)), name
+    values = {"list": [1, 2], "whole": 3, "real": 2.5, "yes": True, "large": 2**63, "text": "t", "array": np.eye(2)}
+    weighbridge.save(tmp_path / "c.oinf", {"w": np.ones(1)}, metadata=values)
+    found = weighbridge.open(tmp_path / "c.oinf").metadata
+    assert {key: found[key] for key in ("list", "whole", "real", "yes", "large", "text")} == {
+        key: value for key, value in values.items() if key != "array"
+    }
+    for wrong in (None, {"a": 1}, 2**64):
+        with pytest.raises(TypeError, match="'k'"):
+            weighbridge.save(tmp_path / "b.safetensors", {"w": np.ones(1)}, metadata={"k": wrong})
     for wrong in (np.array(["text"]), np.array([object()]), np.zeros(2, np.complex128), np.zeros(2, "M8[s]")):
         with pytest.raises(TypeError):
             weighbridge.save(tmp_path / "b.safetensors", {"w": wrong})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import tempfile
@@ -147,8 +148,11 @@ def test_odd_inputs(samples: Path) -> None:
             encoder.encode("x", **wrong)
     with pytest.raises(TypeError):
         encoder.encode_query("x", no_such_argument=1)
-    with pytest.raises(weighbridge.RefusedError):
-        weighbridge.Encoder(samples / "hf-model", compute="f64")
+    for wrong in ({"compute": "f64"}, {"threads": 0}, {"threads": -1}):
+        with pytest.raises(weighbridge.RefusedError):
+            weighbridge.Encoder(samples / "hf-model", **wrong)
+    again = pickle.loads(pickle.dumps(encoder))
+    assert np.array_equal(again.encode(TEXTS), expected)
 
 
 def test_ctrl_c_stops_long_work(encoder: weighbridge.Encoder) -> None:

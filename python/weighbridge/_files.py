@@ -279,7 +279,14 @@ def _tensor(name: str, value: Any) -> tuple[str, str, list[int], memoryview]:
 
         return name, *from_torch(value)
     array = np.asarray(value)
-    return name, name_of(array.dtype), list(array.shape), raw_of(array)
+    return name, _named(array, name, value), list(array.shape), raw_of(array)
+
+
+def _named(array: NDArray[Any], name: str, value: Any) -> str:
+    try:
+        return name_of(array.dtype)
+    except TypeError as error:
+        raise TypeError(f"{name!r} is of a type that no file has: {type(value).__name__} ({array.dtype})") from error
 
 
 def _entry(key: str, value: Any) -> tuple[str, str, list[int], bytes]:
@@ -287,9 +294,7 @@ def _entry(key: str, value: Any) -> tuple[str, str, list[int], bytes]:
         return key, "str", [], value.encode()
     if isinstance(value, (bool, np.bool_)):
         return key, "bool", [], bytes([bool(value)])
-    if isinstance(value, int) and not isinstance(value, np.generic):
-        return key, "i64", [], np.int64(value).tobytes()
     if isinstance(value, float) and not isinstance(value, np.generic):
         return key, "f64", [], np.float64(value).tobytes()
     array = np.asarray(value)
-    return key, name_of(array.dtype), list(array.shape), bytes_of(array)
+    return key, _named(array, key, value), list(array.shape), bytes_of(array)

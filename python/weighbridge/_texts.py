@@ -37,11 +37,17 @@ class Encoder:
         threads: int | None = None,
     ) -> None:
         self._model = os.fspath(model)
-        self._native = _native.Encoder(self._model, compute, threads)
+        self._settings = (self._model, compute, threads)
+        # A negative number is refused as 0 is.
+        self._native = _native.Encoder(self._model, compute, None if threads is None else max(threads, 0))
         self._process = os.getpid()
 
     def __repr__(self) -> str:
         return f"weighbridge.Encoder({self._model!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process opens the model itself.
+        return type(self), self._settings
 
     @property
     def max_seq_length(self) -> int:
