@@ -261,7 +261,7 @@ def quantize_embeddings(
         ranges = np.vstack((known.min(axis=0), known.max(axis=0))) if len(known) else np.zeros((2, known.shape[1]))
     low, high = np.asarray(ranges, np.float32)
     steps = np.where(high > low, (high - low) / np.float32(255), np.float32(1))
-    codes = np.clip(np.floor((vectors - low) / steps), 0, 255).astype(np.uint8)
+    codes: Vectors = np.clip(np.floor((vectors - low) / steps), 0, 255).astype(np.uint8)
     return codes if precision == "uint8" else (codes - 128).view(np.int8)
 
 
