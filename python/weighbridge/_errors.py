@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 
 class Error(Exception):
@@ -17,11 +17,12 @@ class Error(Exception):
         hint: what would help, or None
     """
 
-    kind: ClassVar[str] = "error"
+    kind: str = "error"
 
     def __init__(self, message: str, **facts: Any) -> None:
         super().__init__(message)
         self.message = message
+        self.kind = facts.get("kind", self.kind)
         self.file: str | None = facts.get("file")
         self.start: int | None = facts.get("start")
         self.end: int | None = facts.get("end")
