@@ -207,3 +207,22 @@ except KeyboardInterrupt:
 """
     done = run(program, tmp_path)
     assert done.returncode == 0 and done.stdout == "stopped []\n", (done.stdout, done.stderr)
+
+
+def test_ctrl_c_ends_the_wait_for_what_only_reads(tmp_path: Path) -> None:
+    """A file of a tebibyte with nothing in it, which takes far longer to read than is waited here."""
+    program = """
+import os, signal, sys, threading, numpy as np, weighbridge
+path = sys.argv[1] + "/a.npy"
+with open(path, "wb") as file:
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 38,)})
+    file.truncate(file.tell() + (1 << 40))
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    weighbridge.inspect(path, stats=True)
+    print("finished")
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = run(program, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr

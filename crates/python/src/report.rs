@@ -1,8 +1,7 @@
 //! The verbs that tell something of files, as the JSON of docs/json.md.
 
-use crate::error::{Failure, json};
-use crate::fork::free;
-use crate::watch::watched;
+use crate::error::json;
+use crate::watch::{awaited, watched};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use weighbridge::codec::DType;
@@ -21,11 +20,11 @@ fn open(path: &Path) -> Result<Container, Error> {
 /// Holds a file against every rule of its format.
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, path: PathBuf, quick: bool) -> PyResult<String> {
-    let verdict = free(py, || {
+    let verdict = awaited(py, move || {
         let input = Input::open(&path)?;
         weighbridge::verify(Formats::builtin(), &input, &Options::default(), quick)
-    });
-    json(&verdict.map_err(Failure::from)?)
+    })?;
+    json(&verdict)
 }
 
 /// Compares what two files hold.
@@ -37,12 +36,11 @@ pub(crate) fn diff(
     tolerance: f64,
     tensors_only: bool,
 ) -> PyResult<String> {
-    free(py, || {
-        let first = open(&first).map_err(Failure::from)?;
-        let second = open(&second).map_err(Failure::from)?;
+    awaited(py, move || {
         let settings = DiffSettings::new().tolerance(tolerance).tensors_only(tensors_only);
-        json(&weighbridge::diff(&first, &second, &settings).map_err(Failure::from)?)
-    })
+        let (first, second) = (open(&first)?, open(&second)?);
+        Ok(json(&weighbridge::diff(&first, &second, &settings)?))
+    })?
 }
 
 /// Writes a file in another format.
