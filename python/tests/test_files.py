@@ -6,6 +6,8 @@ import gc
 import io
 import json
 import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -174,3 +176,93 @@ def test_many_threads_read_one_file(tmp_path: Path) -> None:
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert not failed
+
+
+def test_arrays_of_every_kind_are_saved(tmp_path: Path) -> None:
+    grid = np.arange(24, dtype=np.float32).reshape(4, 6)
+    odd = {
+        "transposed": grid.T,
+        "strided": grid[::2, ::-1],
+        "fortran": np.asfortranarray(grid),
+        "big-endian": grid.astype(">f4"),
+        "big-endian integers": np.arange(5, dtype=">i8"),
+        "scalar": np.float32(2.5),
+        "number": 3,
+        "list": [[1.0, 2.0], [3.0, 4.0]],
+        "flag": np.array(True),
+        "flags": np.array([True, False]),
+        "read-only": np.broadcast_to(np.float32(1), (3, 4)),
+        "none": np.zeros((2, 0, 3), np.int8),
+        "large": np.arange(3_000_000, dtype=np.int32),
+    }
+    weighbridge.save(tmp_path / "a.safetensors", odd)
+    found = safetensors.numpy.load_file(tmp_path / "a.safetensors")
+    assert found.keys() == odd.keys()
+    for name, value in odd.items():
+        array = np.asarray(value)
+        assert same(found[name], np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).reshape(array.shape)), name
+    values = {"list": [1, 2], "whole": 3, "real": 2.5, "yes": True, "large": 2**63, "text": "t", "array": np.eye(2)}
+    weighbridge.save(tmp_path / "c.oinf", {"w": np.ones(1)}, metadata=values)
+    found = weighbridge.open(tmp_path / "c.oinf").metadata
+    assert {key: found[key] for key in ("list", "whole", "real", "yes", "large", "text")} == {
+        key: value for key, value in values.items() if key != "array"
+    }
+    for wrong in (None, {"a": 1}, 2**64):
+        with pytest.raises(TypeError, match="'k'"):
+            weighbridge.save(tmp_path / "b.safetensors", {"w": np.ones(1)}, metadata={"k": wrong})
+    for wrong in (np.array(["text"]), np.array([object()]), np.zeros(2, np.complex128), np.zeros(2, "M8[s]")):
+        with pytest.raises(TypeError):
+            weighbridge.save(tmp_path / "b.safetensors", {"w": wrong})
+    assert not (tmp_path / "b.safetensors").exists()
+
+
+def test_open_files_are_written_to(tmp_path: Path) -> None:
+    tensors = {"w": np.arange(3, dtype=np.float32)}
+    target = io.BytesIO()
+    report = weighbridge.save(target, tensors, {"by": "me"}, format="safetensors")
+    weighbridge.save(tmp_path / "a.safetensors", tensors, {"by": "me"})
+    assert target.getvalue() == (tmp_path / "a.safetensors").read_bytes() and report.written
+    # The name of a file says the format, as a path does.
+    with open(tmp_path / "b.npy", "wb") as file:
+        weighbridge.save(file, tensors)
+    assert np.load(tmp_path / "b.npy").tolist() == [0, 1, 2]
+    assert weighbridge.load(target.getvalue())["w"].tolist() == [0, 1, 2]
+    with pytest.raises(weighbridge.Error):
+        weighbridge.save(io.BytesIO(), tensors)
+    with pytest.raises(TypeError):
+        weighbridge.open(3)
+    with open(tmp_path / "c.txt", "w+") as text, pytest.raises(TypeError):
+        weighbridge.open(text)
+
+
+def test_what_is_closed_says_so(tmp_path: Path) -> None:
+    weighbridge.save(tmp_path / "a.safetensors", {"w": np.arange(3, dtype=np.float32)})
+    with weighbridge.open(tmp_path / "a.safetensors") as file:
+        array, part = file["w"], file.get_slice("w")
+        assert not file.closed
+    assert file.closed and "closed" in repr(file)
+    for ask in (lambda: file["w"], lambda: list(file), lambda: file.metadata, lambda: file.tensors, lambda: "w" in file):
+        with pytest.raises(weighbridge.RefusedError, match="closed"):
+            ask()
+    assert array.tolist() == [0, 1, 2] and part[1:].tolist() == [1, 2]
+    with weighbridge.safe_open(tmp_path / "a.safetensors") as opened:
+        opened.keys()
+    for ask in (opened.keys, opened.metadata, lambda: opened.get_tensor("w"), lambda: opened.get_slice("w")):
+        with pytest.raises(ValueError, match="closed"):
+            ask()
+    file.close()
+
+
+def test_bf16_and_f8_without_ml_dtypes(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    weighbridge.save(path, {name: arrays()[name] for name in ("bf16", "f8e4m3")})
+    program = (
+        "import sys; sys.modules['ml_dtypes'] = None\n"
+        "import weighbridge\n"
+        "file = weighbridge.open(sys.argv[1])\n"
+        "assert file['bf16'].dtype == 'uint16' and file['f8e4m3'].dtype == 'uint8', file['bf16'].dtype\n"
+        "sys.stdout.buffer.write(file['bf16'].tobytes() + file['f8e4m3'].tobytes())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == arrays()["bf16"].tobytes() + arrays()["f8e4m3"].tobytes()

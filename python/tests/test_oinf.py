@@ -34,12 +34,21 @@ def spec(kind: str, *arguments: Any, **named: Any) -> tuple[str, tuple[Any, ...]
     return kind, arguments, named
 
 
-def test_the_example_of_the_specification() -> None:
+def test_the_example_of_the_specification_which_is_mlp_regression() -> None:
     random = np.random.default_rng(1)
     sizes = {"B": 4, "D": 16, "H": 32, "O": 8}
     fields: dict[str, Any] = {name: spec("SizeVar", value) for name, value in sizes.items()}
     for name, shape, scale in [("w1", (16, 32), 0.2), ("b1", (32,), 0.05), ("w2", (32, 8), 0.2), ("b2", (8,), 0.05)]:
         fields[name] = spec("TensorSpec", random.normal(scale=scale, size=shape).astype(np.float32))
+    made, expected = both(fields, {})
+    assert made == expected
+
+
+def test_the_quantized_linear_example() -> None:
+    random = np.random.default_rng(6)
+    fields: dict[str, Any] = {name: spec("SizeVar", value) for name, value in {"B": 4, "D": 16, "O": 8}.items()}
+    for name, shape in [("x", (4, 16)), ("w", (16, 8))]:
+        fields[name] = spec("TensorSpec", random.integers(-8, 8, size=shape, dtype=np.int8), dtype="i4")
     made, expected = both(fields, {})
     assert made == expected
 

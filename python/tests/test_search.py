@@ -63,3 +63,24 @@ def test_texts_are_asked_of_files_that_name_their_model(minilm: Path, tmp_path: 
     assert made.returncode == 0, made.stderr
     _, found = weighbridge.Index(tmp_path / "rows.safetensors").search("a heavy truck", 1)
     assert found.tolist() == [0]
+
+
+def test_odd_questions(minilm: Path, tmp_path: Path) -> None:
+    index = weighbridge.Index([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    assert index.search([0, 0, 1], 1)[1].tolist() == [2]
+    assert index.search([])[1].shape == (0, 3) and index.search(np.zeros((0, 3)))[1].shape == (0, 3)
+    assert weighbridge.Index(np.eye(6)[::2, ::2]).search(np.array([0, 1, 0], ">f8"), 1)[1].tolist() == [1]
+    for wrong in (lambda: index.search([1, 0]), lambda: index.search([1, 0, 0], 0), lambda: index.search([1, 0, 0], -1),
+                  lambda: index.search([np.nan, 0, 0]), lambda: index.search("a text"), lambda: index.search([1, 0, 0], filter="x"),
+                  lambda: weighbridge.Index(np.ones(3)), lambda: weighbridge.Index(np.eye(2), metric="none").search([1, 0])):  # fmt: skip
+        with pytest.raises(ValueError):
+            wrong()
+    for row in (-1, 3):
+        with pytest.raises(IndexError):
+            index.word(row)
+        with pytest.raises(IndexError):
+            index.record(row)
+    # Rows that don't say their model can be told one.
+    encoder = weighbridge.Encoder(minilm)
+    weighbridge.save(tmp_path / "rows.npy", {"rows": encoder.encode(["Lorries are weighed.", "Cats sleep."])})
+    assert weighbridge.Index(tmp_path / "rows.npy", model=minilm).search(["a heavy truck"], 1)[1].tolist() == [[0]]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
+import shutil
 import signal
+import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +56,11 @@ def test_one_text_is_a_vector_and_several_a_matrix(encoder: weighbridge.Encoder)
 
 
 def test_tokens(encoder: weighbridge.Encoder) -> None:
-    assert encoder.tokenize("hello world") == [[101, 7592, 2088, 102]]
+    found = encoder.tokenize(["hello world", "hello"])
+    assert found["input_ids"].tolist() == [[101, 7592, 2088, 102], [101, 7592, 102, 0]]
+    assert found["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
+    assert encoder.tokenize("hello")["input_ids"].tolist() == [[101, 7592, 102]]
+    assert encoder.tokenize([])["input_ids"].shape == (0, 0)
 
 
 def test_rounded_weights_give_nearly_the_same(minilm: Path, encoder: weighbridge.Encoder) -> None:
@@ -101,6 +109,50 @@ def test_the_old_embedder(minilm: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.weights").write_bytes(b"EMBD" + bytes(50))
     with pytest.raises(weighbridge.FormatError):
         weighbridge.Embedder(tmp_path / "bad.weights")
+
+
+def test_the_old_embedder_tells_what_is_wrong(samples: Path, tmp_path: Path) -> None:
+    def broken(change: Callable[[Path], object]) -> type[Exception]:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path)) / "model"
+        shutil.copytree(samples / "hf-model", folder)
+        change(folder)
+        with pytest.raises(weighbridge.Error) as raised:
+            weighbridge.Embedder(folder).embed("x")
+        return raised.type
+
+    assert broken(lambda folder: (folder / "tokenizer.json").write_text("{")) is weighbridge.TokenizerError
+    odd = json.dumps({"model": {"type": "Odd", "vocab": {"a": 0}}})
+    assert broken(lambda folder: (folder / "tokenizer.json").write_text(odd)) is weighbridge.TokenizerError
+    assert broken(lambda folder: (folder / "vocab.txt").unlink()) is weighbridge.TokenizerError
+    assert issubclass(broken(lambda folder: (folder / "model.safetensors").unlink()), weighbridge.FormatError)
+    assert issubclass(broken(lambda folder: (folder / "model.safetensors").write_bytes(b"no")), weighbridge.FormatError)
+    embedder = weighbridge.Embedder(samples / "hf-model")
+    with pytest.raises(TypeError):
+        embedder.embed_batch([3])
+
+
+def test_odd_inputs(samples: Path) -> None:
+    encoder = weighbridge.Encoder(samples / "hf-model")
+    expected = encoder.encode(TEXTS)
+    for inputs in (tuple(TEXTS), np.array(TEXTS), (text for text in TEXTS), dict.fromkeys(TEXTS), np.array(TEXTS, object)):
+        assert np.array_equal(encoder.encode(inputs), expected)
+    assert np.array_equal(encoder.encode(np.array(TEXTS)[0]), expected[0])
+    assert encoder.encode([], precision="int8").shape == (0, expected.shape[1])
+    assert encoder.encode(TEXTS, truncate_dim=10, precision="ubinary").shape == (len(TEXTS), 2)
+    assert encoder.encode(TEXTS, truncate_dim=10_000).shape == expected.shape
+    for wrong in (3, [3], [None], [b"bytes"], [["pair", "of texts"]]):
+        with pytest.raises(TypeError):
+            encoder.encode(wrong)
+    for wrong in ({"precision": "int7"}, {"precision": "int8"}, {"output_value": "token_embeddings"}, {"prompt_name": "no"}):
+        with pytest.raises((ValueError, weighbridge.UnsupportedError)):
+            encoder.encode("x", **wrong)
+    with pytest.raises(TypeError):
+        encoder.encode_query("x", no_such_argument=1)
+    for wrong in ({"compute": "f64"}, {"threads": 0}, {"threads": -1}):
+        with pytest.raises(weighbridge.RefusedError):
+            weighbridge.Encoder(samples / "hf-model", **wrong)
+    again = pickle.loads(pickle.dumps(encoder))
+    assert np.array_equal(again.encode(TEXTS), expected)
 
 
 def test_ctrl_c_stops_long_work(encoder: weighbridge.Encoder) -> None:

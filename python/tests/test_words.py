@@ -79,3 +79,71 @@ def test_unknown_words_are_made_of_parts(tmp_path: Path) -> None:
     assert "weighbridges" not in ours
     assert np.allclose(ours["weighbridges"], model.wv["weighbridges"], atol=1e-6)
     assert np.allclose(ours["lorries"], model.wv["lorries"], atol=1e-6)
+
+
+def test_words_are_added_and_written(tmp_path: Path) -> None:
+    rows = np.random.default_rng(2).normal(size=(20, 8)).astype(np.float32)
+    words = [f"n{i}" for i in range(20)]
+    ours, theirs = weighbridge.KeyedVectors(8), gensim.models.KeyedVectors(8)
+    for one in (ours, theirs):
+        assert len(one) == 0 and one.vectors.dtype == np.float32
+        one.add_vectors(words[:19], rows[:19])
+        one[words[19]] = rows[19]
+        one["n3"] = rows[4] * 2
+    assert ours.index_to_key == words and np.array_equal(ours.vectors, theirs.vectors)
+    assert close(ours.most_similar("n3", topn=4), theirs.most_similar("n3", topn=4))
+    assert close(
+        ours.most_similar_cosmul(["n1", "n2"], ["n3"], topn=4), theirs.most_similar_cosmul(["n1", "n2"], ["n3"], topn=4)
+    )
+    assert ours.most_similar_to_given("n1", ["n2", "n3"]) == theirs.most_similar_to_given("n1", ["n2", "n3"])
+    for binary in (True, False):
+        ours.save_word2vec_format(tmp_path / "ours", binary=binary)
+        back = gensim.models.KeyedVectors.load_word2vec_format(str(tmp_path / "ours"), binary=binary)
+        assert back.index_to_key == words and np.array_equal(back.vectors, ours.vectors)
+        theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
+        back = weighbridge.KeyedVectors.load_word2vec_format(tmp_path / "theirs", binary=binary, limit=5)
+        assert back.index_to_key == words[:5] and np.allclose(back.vectors, ours.vectors[:5])
+    # finalfusion gives vectors at length 1.
+    ours.save(tmp_path / "a.fifu")
+    assert np.allclose(weighbridge.KeyedVectors.load(tmp_path / "a.fifu")["n7"], rows[7] / np.linalg.norm(rows[7]), atol=1e-6)
+    ours.save(tmp_path / "a.safetensors")
+    assert np.array_equal(weighbridge.KeyedVectors.load(tmp_path / "a.safetensors").vectors, ours.vectors)
+    some = ours.vectors_for_all(["n5", "absent", "n6", "n5"])
+    assert some.index_to_key == ["n5", "n6"] and np.array_equal(some["n6"], rows[6])
+    with pytest.raises(TypeError):
+        ours.add_vectors([3], rows[:1])
+    with pytest.raises(ValueError):
+        ours.add_vectors(["a", "b"], rows[:1])
+    with pytest.raises(ValueError):
+        weighbridge.KeyedVectors.load_word2vec_format(tmp_path / "theirs", fvocab="counts")
+
+
+def test_unknown_words_are_a_key_error_everywhere(both: tuple) -> None:
+    _, ours = both
+    calls = [
+        lambda: ours["absent"], lambda: ours[["w1", "absent"]], lambda: ours.get_vector("absent"), lambda: ours.get_index("absent"),
+        lambda: ours.most_similar(["w1", "absent"]), lambda: ours.most_similar("w1", "absent"), lambda: ours.similarity("w1", "absent"),
+        lambda: ours.distance("absent", "w1"), lambda: ours.distances("absent"), lambda: ours.distances("w1", ["absent"]),
+        lambda: ours.closer_than("w1", "absent"), lambda: ours.rank("absent", "w1"), lambda: ours.similar_by_word("absent"),
+        lambda: ours.most_similar_cosmul("absent"), lambda: ours.most_similar_to_given("w1", ["absent"]), lambda: ours[500],
+        lambda: weighbridge.KeyedVectors(3)["absent"], lambda: weighbridge.KeyedVectors(3).most_similar("absent"),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(KeyError):
+            call()
+    assert ours.doesnt_match(["w1", "absent", "w2", "w3"]) in ("w1", "w2", "w3")
+    with pytest.raises(ValueError):
+        ours.doesnt_match(["absent"])
+    assert ours[[]].shape == (0, 32) and ours.get_index("absent", 7) == 7
+
+
+def test_words_are_added_to_those_of_a_file_with_parts(tmp_path: Path) -> None:
+    sentences = [["a", "weighbridge", "weighs", "lorries"], ["lorries", "are", "heavy"]] * 20
+    model = gensim.models.FastText(sentences, vector_size=16, min_count=1, epochs=1, bucket=1000, seed=1, workers=1)
+    gensim.models.fasttext.save_facebook_model(model, str(tmp_path / "model.bin"))
+    ours = weighbridge.KeyedVectors.load(tmp_path / "model.bin")
+    ours["crane"] = np.ones(16)
+    assert ours.index_to_key[-1] == "crane" and ours["crane"].tolist() == [1] * 16
+    assert np.allclose(ours["weighbridges"], model.wv["weighbridges"], atol=1e-6)
+    assert np.allclose(ours["lorries"], model.wv["lorries"], atol=1e-6)
+    assert "crane" in [word for word, _ in ours.similar_by_vector(np.ones(16), topn=1)]

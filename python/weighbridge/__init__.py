@@ -20,9 +20,10 @@ from ._errors import (
     UnrecognisedError,
     UnsupportedError,
 )
-from ._files import Container, Records, Slice, TensorInfo, load, open, safe_open, save
+from ._files import Container, Records, Slice, TensorInfo, load, open, save
 from ._native import __version__
 from ._reports import Conversion, Difference, Evaluation, Finding, Quantized, Recall, Summary, Verdict
+from ._safe_open import safe_open
 from ._search import Index, semantic_search
 from ._texts import Embedder, Encoder, quantize_embeddings
 from ._verbs import convert, diff, inspect, quantize, recall, verify

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Those that numpy has.
-_PLAIN = {
+PLAIN = {
     "f64": "<f8",
     "f32": "<f4",
     "f16": "<f2",
@@ -26,7 +26,7 @@ _PLAIN = {
 }
 
 # Those of the package ml_dtypes, and what they are seen as without it.
-_MORE = {
+MORE = {
     "bf16": ("bfloat16", "<u2"),
     "f8": ("float8_e5m2", "|u1"),
     "f8e4m3": ("float8_e4m3fn", "|u1"),
@@ -35,15 +35,15 @@ _MORE = {
     "f8e8m0": ("float8_e8m0fnu", "|u1"),
 }
 
-_NAMES = {np.dtype(kind).newbyteorder("<"): name for name, kind in reversed(_PLAIN.items())}
+_NAMES = {np.dtype(kind).newbyteorder("<"): name for name, kind in reversed(PLAIN.items())}
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
     """The numpy type of an element type. bf16 and the types of 8 bits need the package ml_dtypes; without
     it they are seen as integers that have their bits."""
-    if name in _PLAIN:
-        return np.dtype(_PLAIN[name])
-    more, bits = _MORE[name]
+    if name in PLAIN:
+        return np.dtype(PLAIN[name])
+    more, bits = MORE[name]
     try:
         import ml_dtypes
     except ImportError:
@@ -57,18 +57,23 @@ def name_of(dtype: np.dtype[Any]) -> str:
     found = _NAMES.get(dtype.newbyteorder("<"))
     if found is not None and found != "bitset":
         return found
-    for name, (more, _) in _MORE.items():
+    for name, (more, _) in MORE.items():
         if dtype.name == more:
             return name
     raise TypeError(f"no file has values of the type {dtype}")
 
 
-def bytes_of(array: NDArray[Any]) -> bytes:
-    """The bytes of an array, row by row and little-endian."""
+def raw_of(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, row by row and little-endian; where it has them like that they are not copied."""
     array = np.ascontiguousarray(array)
     if array.dtype.kind != "V" and array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
-    return array.tobytes()
+    return array.reshape(-1).view(np.uint8).data
+
+
+def bytes_of(array: NDArray[Any]) -> bytes:
+    """The same as bytes of one's own."""
+    return raw_of(array).tobytes()
 
 
 def array_of(name: str, shape: list[int], buffer: Any) -> NDArray[Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, ClassVar
+from typing import Any
 
 
 class Error(Exception):
@@ -18,11 +17,12 @@ class Error(Exception):
         hint: what would help, or None
     """
 
-    kind: ClassVar[str] = "error"
+    kind: str = "error"
 
     def __init__(self, message: str, **facts: Any) -> None:
         super().__init__(message)
         self.message = message
+        self.kind = facts.get("kind", self.kind)
         self.file: str | None = facts.get("file")
         self.start: int | None = facts.get("start")
         self.end: int | None = facts.get("end")
@@ -152,6 +152,8 @@ _KINDS: dict[str, type[Error]] = {
 
 def made_of(report: str) -> Error:
     """The exception of an error's JSON."""
+    import json
+
     facts: dict[str, Any] = json.loads(report)
     message = facts.pop("message")
     return _KINDS.get(facts.pop("kind"), Error)(message, **facts)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, BinaryIO, Literal, overload
+from typing import IO, Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._dtypes import array_of, bytes_of, name_of
+from ._dtypes import array_of, bytes_of, name_of, raw_of
+from ._errors import RefusedError
 from ._reports import Conversion, report_of
 
 Path = str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """What a file says of a tensor.
 
     ``offset`` is where its bytes begin in the file, and ``bytes`` their number; both are None where it has
@@ -33,17 +31,41 @@ class TensorInfo:
     bytes: int | None
 
 
-class Container(Mapping[str, NDArray[Any]]):
+class Closing:
+    """An open file that ``with`` closes. What was taken out of it stays."""
+
+    def __init__(self, file: _native.File) -> None:
+        self._held: _native.File | None = file
+
+    @property
+    def _file(self) -> _native.File:
+        if self._held is None:
+            raise RefusedError("the file is closed")
+        return self._held
+
+    def close(self) -> None:
+        """Gives the file back, as soon as no array looks at it. Nothing can be asked of it then."""
+        self._held = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._held is None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Container(Closing, Mapping[str, NDArray[Any]]):
     """An open file: arrays by name.
 
     Arrays of plain types are looked at where they are in the mapped file, and are read-only; others are
     decoded. They stay when the container is gone. Somebody who cuts the file short while an array looks at
     it ends the process, as with any mapped file; ``array.copy()`` is safe from that.
     """
-
-    def __init__(self, file: _native.File) -> None:
-        self._file = file
-        self._metadata: dict[str, Any] | None = None
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return array_of(*self._file.values(name))
@@ -58,18 +80,9 @@ class Container(Mapping[str, NDArray[Any]]):
         return isinstance(name, str) and self._file.has(name)
 
     def __repr__(self) -> str:
+        if self.closed:
+            return "<weighbridge.Container, closed>"
         return f"<weighbridge.Container of {self.format} with {len(self)} tensors>"
-
-    def __enter__(self) -> Container:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
 
     @property
     def format(self) -> str:
@@ -79,9 +92,8 @@ class Container(Mapping[str, NDArray[Any]]):
     @property
     def metadata(self) -> dict[str, Any]:
         """Values by key, as ``weighbridge metadata --json`` prints them."""
-        if self._metadata is None:
-            self._metadata = json.loads(self._file.metadata())
-        return dict(self._metadata or {})
+        found: dict[str, Any] = json.loads(self._file.metadata())
+        return found
 
     @property
     def vocabulary(self) -> list[str] | None:
@@ -157,19 +169,30 @@ class Slice:
         return _SAFETENSORS.get(self._encoding, self._encoding.upper())
 
     def __getitem__(self, index: Any) -> NDArray[Any]:
+        return self.part(index)[1]
+
+    def part(self, index: Any) -> tuple[str, NDArray[Any]]:
+        """What is asked for, and its element type."""
         first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
         if self._shape and isinstance(first, slice) and first.step in (None, 1):
             start, stop, _ = first.indices(self._shape[0])
-            part = array_of(*self._file.values(self._name, start, max(start, stop)))
-            return part[(slice(None), *rest)] if rest else part
-        whole: NDArray[Any] = array_of(*self._file.values(self._name))[index]
-        return whole
+            name, shape, buffer = self._file.values(self._name, start, max(start, stop))
+            part = array_of(name, shape, buffer)
+            return name, part[(slice(None), *rest)] if rest else part
+        name, shape, buffer = self._file.values(self._name)
+        whole: NDArray[Any] = array_of(name, shape, buffer)[_indices(index)]
+        return name, whole
+
+
+def _indices(index: Any) -> Any:
+    """An empty list has no type that numpy would take for numbers of rows."""
+    return np.array(index, np.intp) if isinstance(index, list) and not index else index
 
 
 _SAFETENSORS = {"f8": "F8_E5M2", "f8e4m3": "F8_E4M3", "bool": "BOOL"}
 
 
-def open(source: Path | bytes | bytearray | memoryview | BinaryIO, *, format: str | None = None) -> Container:
+def open(source: Path | bytes | bytearray | memoryview | IO[bytes], *, format: str | None = None) -> Container:
     """Opens a file or a model directory of any known format.
 
     Args:
@@ -179,18 +202,28 @@ def open(source: Path | bytes | bytearray | memoryview | BinaryIO, *, format: st
     >>> import tempfile, os, numpy as np, weighbridge
     >>> path = os.path.join(tempfile.mkdtemp(), "some.safetensors")
     >>> report = weighbridge.save(path, {"w": np.arange(3, dtype=np.float32)})
-    >>> weighbridge.open(path)["w"]
+    >>> with weighbridge.open(path) as file:
+    ...     file["w"]
     array([0., 1., 2.], dtype=float32)
     """
+    return Container(opened(source, format))
+
+
+def opened(source: Any, format: str | None) -> _native.File:
+    """The native half of an open file."""
     if isinstance(source, (str, os.PathLike)):
-        return Container(_native.open(os.fspath(source), format))
+        return _native.open(os.fspath(source), format)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return Container(_native.open_bytes("bytes", bytes(source), format))
-    name = getattr(source, "name", "file")
-    return Container(_native.open_bytes(str(name), source.read(), format))
+        return _native.open_bytes("bytes", bytes(source), format)
+    if not hasattr(source, "read"):
+        raise TypeError(f"a path, bytes or an open file is needed, not {type(source).__name__}")
+    content = source.read()
+    if isinstance(content, str):
+        raise TypeError("the file must be open in binary mode")
+    return _native.open_bytes(str(getattr(source, "name", "file")), content, format)
 
 
-def load(path: Path, *, format: str | None = None) -> dict[str, NDArray[Any]]:
+def load(source: Path | bytes | bytearray | memoryview | IO[bytes], *, format: str | None = None) -> dict[str, NDArray[Any]]:
     """All tensors of a file, as arrays of one's own that can be changed.
 
     >>> import tempfile, os, numpy as np, weighbridge
@@ -199,11 +232,11 @@ def load(path: Path, *, format: str | None = None) -> dict[str, NDArray[Any]]:
     >>> weighbridge.load(path)["w"].tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    return {name: array.copy() for name, array in open(path, format=format).items()}
+    return {name: array.copy() for name, array in open(source, format=format).items()}
 
 
 def save(
-    path: Path,
+    path: Path | IO[bytes],
     tensors: Mapping[str, Any],
     metadata: Mapping[str, Any] | None = None,
     format: str | None = None,
@@ -216,8 +249,8 @@ def save(
     """Writes arrays to a file.
 
     Args:
-        path: where; its extension says the format
-        tensors: arrays by name
+        path: where; its extension says the format. Or an open file, to which the bytes are written
+        tensors: arrays by name, of numpy or torch
         metadata: texts, numbers, booleans or arrays by key
         format: id of the format, if the extension should not say it
         words: a word for each row, or the vocabulary of a model
@@ -225,39 +258,35 @@ def save(
         overwrite: whether a file that is there is replaced, in one step
         allow_loss: go on where the format can't hold something
     """
-    report = _native.save(
-        os.fspath(path),
+    file = _native.build(
         [_tensor(name, value) for name, value in tensors.items()],
         [_entry(key, value) for key, value in (metadata or {}).items()],
         [],
         None if words is None else list(words),
         None if records is None else [json.dumps(record) for record in records],
-        format,
-        [],
-        overwrite,
-        allow_loss,
+        False,
     )
+    if isinstance(path, (str, os.PathLike)):
+        return report_of(Conversion, _native.write(file, os.fspath(path), format, [], overwrite, allow_loss))
+    content, report = _native.to_bytes(file, str(getattr(path, "name", "")), format, allow_loss)
+    path.write(content)
     return report_of(Conversion, report)
 
 
-def _tensor(name: str, value: Any) -> tuple[str, str, list[int], bytes]:
+def _tensor(name: str, value: Any) -> tuple[str, str, list[int], memoryview]:
     if hasattr(value, "detach"):
-        value = _from_torch(value)
+        from ._torch import from_torch
+
+        return name, *from_torch(value)
     array = np.asarray(value)
-    return name, name_of(array.dtype), list(array.shape), bytes_of(array)
+    return name, _named(array, name, value), list(array.shape), raw_of(array)
 
 
-def _from_torch(value: Any) -> NDArray[Any]:
-    import torch
-
-    value = value.detach().cpu().contiguous()
-    if value.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        bits: NDArray[Any] = value.view(torch.uint16).numpy()
-        return bits.view(ml_dtypes.bfloat16)
-    made: NDArray[Any] = value.numpy()
-    return made
+def _named(array: NDArray[Any], name: str, value: Any) -> str:
+    try:
+        return name_of(array.dtype)
+    except TypeError as error:
+        raise TypeError(f"{name!r} is of a type that no file has: {type(value).__name__} ({array.dtype})") from error
 
 
 def _entry(key: str, value: Any) -> tuple[str, str, list[int], bytes]:
@@ -265,102 +294,7 @@ def _entry(key: str, value: Any) -> tuple[str, str, list[int], bytes]:
         return key, "str", [], value.encode()
     if isinstance(value, (bool, np.bool_)):
         return key, "bool", [], bytes([bool(value)])
-    if isinstance(value, int) and not isinstance(value, np.generic):
-        return key, "i64", [], np.int64(value).tobytes()
     if isinstance(value, float) and not isinstance(value, np.generic):
         return key, "f64", [], np.float64(value).tobytes()
     array = np.asarray(value)
-    return key, name_of(array.dtype), list(array.shape), bytes_of(array)
-
-
-class safe_open:
-    """A file as safetensors' ``safe_open`` gives it, of any format.
-
-    Args:
-        filename: the file
-        framework: ``np`` for arrays of numpy, ``pt`` for tensors of torch over the same memory
-        device: where tensors of torch shall be
-
-    >>> import tempfile, os, numpy as np, weighbridge
-    >>> path = os.path.join(tempfile.mkdtemp(), "some.safetensors")
-    >>> report = weighbridge.save(path, {"w": np.arange(6, dtype=np.int32).reshape(2, 3)})
-    >>> with weighbridge.safe_open(path, framework="np") as file:
-    ...     list(file.keys()), file.get_slice("w")[:, :2].tolist()
-    (['w'], [[0, 1], [3, 4]])
-    """
-
-    def __init__(
-        self,
-        filename: Path,
-        framework: Literal["np", "numpy", "pt", "torch", "pytorch"] = "np",
-        device: str | int = "cpu",
-    ) -> None:
-        if framework not in ("np", "numpy", "pt", "torch", "pytorch"):
-            raise ValueError(f"framework {framework!r} is not known: np or pt")
-        self._container = open(filename)
-        self._torch = framework in ("pt", "torch", "pytorch")
-        self._device = device
-
-    def __enter__(self) -> safe_open:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-    def keys(self) -> list[str]:
-        """The names of all tensors, sorted."""
-        return sorted(self._container)
-
-    def offset_keys(self) -> list[str]:
-        """The names of all tensors, in the order of the file."""
-        return list(self._container)
-
-    def metadata(self) -> dict[str, str] | None:
-        """The texts of the file."""
-        texts = {key: value for key, value in self._container.metadata.items() if isinstance(value, str)}
-        return texts or None
-
-    def get_tensor(self, name: str) -> Any:
-        """A tensor, whole."""
-        return self._given(self._container[name])
-
-    def get_slice(self, name: str) -> Any:
-        """A tensor of which only what is asked for is read."""
-        found = self._container.get_slice(name)
-        return _TorchSlice(found, self._given) if self._torch else found
-
-    def _given(self, array: NDArray[Any]) -> Any:
-        return _to_torch(array, self._device) if self._torch else array
-
-
-class _TorchSlice:
-    def __init__(self, inner: Slice, given: Any) -> None:
-        self._inner = inner
-        self._given = given
-        self.get_shape = inner.get_shape
-        self.get_dtype = inner.get_dtype
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._given(self._inner[index])
-
-
-def _to_torch(array: NDArray[Any], device: str | int) -> Any:
-    import warnings
-
-    import torch
-
-    name = array.dtype.name
-    bits = {"bfloat16": np.uint16}.get(name, np.uint8 if name.startswith("float8") else None)
-    with warnings.catch_warnings():
-        # The memory is that of the file: nobody should write to the tensor.
-        warnings.filterwarnings("ignore", message=".*not writable.*")
-        if bits is None:
-            made = torch.from_numpy(array)
-        else:
-            made = torch.from_numpy(array.view(bits)).view(getattr(torch, name))
-    return made if device == "cpu" else made.to(device)
+    return key, _named(array, key, value), list(array.shape), bytes_of(array)

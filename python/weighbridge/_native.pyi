@@ -1,7 +1,7 @@
 """The native half of the package; everything here is wrapped by the modules beside it."""
 
 from typing_extensions import Buffer as _Buffer
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import final
 
 __all__ = [
@@ -11,17 +11,20 @@ __all__ = [
     "Index",
     "Words",
     "__version__",
+    "build",
     "convert",
     "diff",
     "encode",
     "forked",
+    "lacks_tokenizer",
     "main",
     "open",
     "open_bytes",
     "quantize",
     "recall",
-    "save",
+    "to_bytes",
     "verify",
+    "write",
 ]
 
 __version__: str
@@ -96,8 +99,6 @@ class Words:
 @final
 class Index:
     def __new__(cls, file: File, tensor: str | None = None) -> Index: ...
-    @staticmethod
-    def of_rows(rows: int, dimensions: int, bytes: bytes) -> Index: ...
     def __len__(self) -> int: ...
     @property
     def dimensions(self) -> int: ...
@@ -108,20 +109,26 @@ class Index:
         self, queries: bytes, k: int, name: str, filters: list[str], tell: _Tell | None = None
     ) -> tuple[Buffer, Buffer, int]: ...
 
+def lacks_tokenizer(model: str) -> bool: ...
 def open(path: str, format: str | None = None) -> File: ...
 def open_bytes(name: str, bytes: bytes, format: str | None = None) -> File: ...
-def save(
-    path: str,
-    tensors: list[tuple[str, str, list[int], bytes | None]],
-    metadata: list[tuple[str, str, list[int], bytes]],
-    sizevars: list[tuple[str, int]],
+def build(
+    tensors: Sequence[tuple[str, str, list[int], _Buffer | None]],
+    metadata: Sequence[tuple[str, str, list[int], bytes]],
+    sizevars: Sequence[tuple[str, int]],
     words: list[str] | None,
     records: list[str] | None,
+    copy: bool,
+) -> File: ...
+def write(
+    file: File,
+    path: str,
     format: str | None,
     options: list[tuple[str, str]],
     overwrite: bool,
     allow_loss: bool,
 ) -> str: ...
+def to_bytes(file: File, name: str, format: str | None, allow_loss: bool) -> tuple[bytes, str]: ...
 def encode(from_: str, to: str, count: int, bytes: bytes) -> bytes: ...
 def verify(path: str, quick: bool) -> str: ...
 def diff(first: str, second: str, tolerance: float, tensors_only: bool) -> str: ...

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-logger = logging.getLogger("weighbridge")
 
 Tell = Callable[[str, int, int | None], None]
 
@@ -15,9 +13,14 @@ Tell = Callable[[str, int, int | None], None]
 def bar(wanted: bool | None) -> Iterator[Tell | None]:
     """Something that hears how far the work is. None: only where logging shows information, as
     sentence-transformers does it."""
-    if wanted is None:
-        wanted = logger.getEffectiveLevel() in (logging.INFO, logging.DEBUG)
-    if not wanted:
+    # Where nobody imported logging, it shows nothing; importing it here would cost every program a while.
+    if wanted is False or (wanted is None and "logging" not in sys.modules):
+        yield None
+        return
+    import logging
+
+    logger = logging.getLogger("weighbridge")
+    if wanted is None and not logger.isEnabledFor(logging.INFO):
         yield None
         return
     try:

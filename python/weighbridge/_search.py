@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._dtypes import array_of
+from ._dtypes import array_of, raw_of
 from ._progress import bar
 
 Metric = Literal["cosine", "dot", "l2"]
@@ -25,6 +25,7 @@ class Index:
         rows: a file, or a matrix
         tensor: which matrix of the file, if it has several
         metric: ``cosine``, ``dot`` or ``l2``, the negative distance; higher is nearer
+        model: what makes vectors of texts; None: the model that the file says its rows were made with
 
     >>> import numpy as np, weighbridge
     >>> index = weighbridge.Index(np.eye(3, dtype=np.float32))
@@ -39,8 +40,10 @@ class Index:
         *,
         tensor: str | None = None,
         metric: Metric = "cosine",
+        model: str | os.PathLike[str] | None = None,
     ) -> None:
         self.metric: Metric = metric
+        self._model = None if model is None else os.fspath(model)
         self._encoder: _native.Encoder | None = None
         if isinstance(rows, (str, os.PathLike)):
             self._native = _native.Index(_native.open(os.fspath(rows), None), tensor)
@@ -48,8 +51,8 @@ class Index:
             matrix = np.ascontiguousarray(rows, np.float32)
             if matrix.ndim != 2:
                 raise ValueError(f"a matrix is needed, not an array with {matrix.ndim} dimensions")
-            rows_there, dimensions = matrix.shape
-            self._native = _native.Index.of_rows(rows_there, dimensions, matrix.tobytes())
+            tensors = [("rows", "f32", list(matrix.shape), raw_of(matrix))]
+            self._native = _native.Index(_native.build(tensors, [], [], None, None, True), None)
 
     def __len__(self) -> int:
         return len(self._native)
@@ -61,19 +64,24 @@ class Index:
 
     def record(self, row: int) -> dict[str, Any] | None:
         """What is said of a row."""
-        found = self._native.record(row)
+        found = self._native.record(self._checked(row))
         return None if found is None else json.loads(found)
 
     def word(self, row: int) -> str | None:
         """The word of a row."""
-        return self._native.word(row)
+        return self._native.word(self._checked(row))
+
+    def _checked(self, row: int) -> int:
+        if not 0 <= row < len(self):
+            raise IndexError(f"there are {len(self)} rows")
+        return int(row)
 
     def search(
         self,
         queries: str | Sequence[str] | NDArray[Any],
         k: int = 10,
         *,
-        filter: Iterable[str] = (),
+        filter: str | Iterable[str] = (),
         show_progress_bar: bool | None = None,
     ) -> Found:
         """The scores and the numbers of the ``k`` nearest rows, the nearest first: of one query two arrays,
@@ -91,20 +99,20 @@ class Index:
         else:
             matrix = np.asarray(queries, np.float32)
             single = matrix.ndim == 1
-            matrix = np.atleast_2d(matrix)
+            single = single and matrix.size > 0
+            matrix = np.atleast_2d(matrix) if matrix.size else np.zeros((0, self.dimensions), np.float32)
         if matrix.ndim != 2 or matrix.shape[1] != self.dimensions:
             raise ValueError(f"rows have {self.dimensions} values, and queries the shape {matrix.shape}")
         with bar(show_progress_bar) as tell:
-            scores, rows, count = self._native.search(
-                matrix.tobytes(), k, self.metric, list(filter), tell
-            )
+            filters = [filter] if isinstance(filter, str) else list(filter)
+            scores, rows, count = self._native.search(matrix.tobytes(), max(k, 0), self.metric, filters, tell)
         shape = [len(matrix), count]
         found = array_of("f32", shape, scores).copy(), array_of("i64", shape, rows).copy()
         return (found[0][0], found[1][0]) if single else found
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
         if self._encoder is None:
-            self._encoder = self._native.encoder()
+            self._encoder = self._native.encoder(self._model)
         buffer = self._encoder.embed(texts, None, "query")
         return array_of("f32", [len(texts), self._encoder.dimensions], buffer)
 

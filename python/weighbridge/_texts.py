@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dtypes import array_of
-from ._errors import Error, FormatError, InferenceError, NotFound, TokenizerError, UnsupportedError
+from ._errors import Error, FormatError, InferenceError, NotFound, RefusedError, TokenizerError, UnsupportedError
 from ._progress import bar
 
 Vectors = NDArray[Any]
@@ -37,11 +37,17 @@ class Encoder:
         threads: int | None = None,
     ) -> None:
         self._model = os.fspath(model)
-        self._native = _native.Encoder(self._model, compute, threads)
+        self._settings = (self._model, compute, threads)
+        # A negative number is refused as 0 is.
+        self._native = _native.Encoder(self._model, compute, None if threads is None else max(threads, 0))
         self._process = os.getpid()
 
     def __repr__(self) -> str:
         return f"weighbridge.Encoder({self._model!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process opens the model itself.
+        return type(self), self._settings
 
     @property
     def max_seq_length(self) -> int:
@@ -66,7 +72,7 @@ class Encoder:
 
     def encode(
         self,
-        inputs: str | Sequence[str],
+        inputs: str | Iterable[str],
         prompt_name: str | None = None,
         prompt: str | None = None,
         batch_size: int = 32,
@@ -95,13 +101,14 @@ class Encoder:
             normalize_embeddings: True scales vectors to length 1; None: as the model says
             truncate_dim: how many of a vector's first values to keep
         """
-        if output_value not in (None, "sentence_embedding"):
-            raise UnsupportedError(f"output_value {output_value!r} is not supported", field="output_value")
         return self._encode(
-            inputs,
-            self._prompt(prompt_name, prompt),
             None,
+            inputs,
+            prompt_name,
+            prompt,
+            batch_size,
             show_progress_bar,
+            output_value,
             precision,
             convert_to_numpy,
             convert_to_tensor,
@@ -110,31 +117,19 @@ class Encoder:
             truncate_dim,
         )
 
-    def encode_query(self, inputs: str | Sequence[str], prompt_name: str | None = None, **others: Any) -> Any:
-        """The vectors of what is asked for: with the prompt ``query``, if the model has one."""
-        return self._encode_for("query", inputs, prompt_name, others)
+    def encode_query(
+        self, inputs: str | Iterable[str], prompt_name: str | None = None, prompt: str | None = None, **others: Any
+    ) -> Any:
+        """The vectors of what is asked for: with the prompt ``query``, if the model has one. Other arguments are
+        those of `encode`."""
+        return self._encode("query", inputs, prompt_name, prompt, **others)
 
-    def encode_document(self, inputs: str | Sequence[str], prompt_name: str | None = None, **others: Any) -> Any:
+    def encode_document(
+        self, inputs: str | Iterable[str], prompt_name: str | None = None, prompt: str | None = None, **others: Any
+    ) -> Any:
         """The vectors of what is searched: with the prompt ``document``, ``passage`` or ``corpus``, if the
-        model has one."""
-        return self._encode_for("document", inputs, prompt_name, others)
-
-    def _encode_for(self, purpose: str, inputs: Any, prompt_name: str | None, others: dict[str, Any]) -> Any:
-        prompt = self._prompt(prompt_name, others.pop("prompt", None))
-        others.pop("batch_size", None)
-        return self._encode(
-            inputs,
-            prompt,
-            purpose,
-            others.pop("show_progress_bar", None),
-            others.pop("precision", "float32"),
-            others.pop("convert_to_numpy", True),
-            others.pop("convert_to_tensor", False),
-            others.pop("device", None),
-            others.pop("normalize_embeddings", None),
-            others.pop("truncate_dim", None),
-            **others,
-        )
+        model has one. Other arguments are those of `encode`."""
+        return self._encode("document", inputs, prompt_name, prompt, **others)
 
     def _prompt(self, name: str | None, prompt: str | None) -> str | None:
         if prompt is None and name is not None:
@@ -147,20 +142,25 @@ class Encoder:
 
     def _encode(
         self,
-        inputs: str | Sequence[str],
-        prompt: str | None,
         purpose: str | None,
-        show_progress_bar: bool | None,
-        precision: Precision,
-        convert_to_numpy: bool,
-        convert_to_tensor: bool,
-        device: str | None,
-        normalize_embeddings: bool | None,
-        truncate_dim: int | None,
+        inputs: str | Iterable[str],
+        prompt_name: str | None,
+        prompt: str | None,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        output_value: str | None = "sentence_embedding",
+        precision: Precision = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | None = None,
+        normalize_embeddings: bool | None = None,
+        truncate_dim: int | None = None,
     ) -> Any:
+        if output_value != "sentence_embedding":
+            raise UnsupportedError(f"output_value {output_value!r} is not supported", field="output_value")
+        prompt = self._prompt(prompt_name, prompt)
         self._check_process()
-        single = isinstance(inputs, str)
-        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        single, texts = isinstance(inputs, str), _texts(inputs)
         with bar(show_progress_bar) as tell:
             buffer = self._native.embed(texts, prompt, purpose, tell)
         dim = self._native.dimensions
@@ -204,9 +204,30 @@ class Encoder:
         found: Vectors = (a * b).sum(1) / np.maximum(lengths, 1e-12)
         return found
 
-    def tokenize(self, texts: str | Sequence[str]) -> list[list[int]]:
-        """The numbers of each text's tokens, the marks at both ends included."""
-        return self._native.tokenize([texts] if isinstance(texts, str) else list(texts))
+    def tokenize(self, texts: str | Iterable[str]) -> dict[str, NDArray[np.int64]]:
+        """The numbers of each text's tokens, the marks at both ends included: matrices with a row for each text.
+
+        Short texts are filled up with zeros in ``input_ids``; ``attention_mask`` is 1 where there is a token.
+        """
+        rows = self._native.tokenize(_texts(texts))
+        width = max(map(len, rows), default=0)
+        ids, mask = np.zeros((2, len(rows), width), np.int64)
+        for row, tokens in enumerate(rows):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        return {"input_ids": ids, "attention_mask": mask}
+
+
+def _texts(inputs: Any) -> list[str]:
+    """A list of texts out of one, of a list, an array or anything that gives them."""
+    if isinstance(inputs, str):
+        return [inputs]
+    texts = list(inputs)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"a text is needed, not {type(text).__name__} (number {number})")
+    # numpy's texts are a class of their own.
+    return [str(text) for text in texts]
 
 
 def quantize_embeddings(
@@ -228,21 +249,20 @@ def quantize_embeddings(
     if precision == "float32":
         return vectors.astype(np.float32)
     if precision in ("binary", "ubinary"):
-        packed = np.packbits(vectors > 0).reshape(vectors.shape[0], -1)
+        packed: Vectors = np.packbits(vectors > 0, axis=-1)
         return packed if precision == "ubinary" else (packed - 128).view(np.int8)
     if precision not in ("int8", "uint8"):
         raise ValueError(f"precision {precision!r} is not known")
     if ranges is None:
         known = vectors if calibration_embeddings is None else np.asarray(calibration_embeddings)
-        ranges = np.vstack((known.min(axis=0), known.max(axis=0)))
-    start = ranges[0, :]
-    steps = (ranges[1, :] - ranges[0, :]) / 255
-    with np.errstate(divide="ignore", invalid="ignore"):
-        codes: Vectors = np.where(steps > 0, (vectors - start) / steps, 0)
-    if precision == "uint8":
-        return np.clip(codes, 0, 255).astype(np.uint8)
-    signed: Vectors = np.clip(codes - 128, -128, 127).astype(np.int8)
-    return signed
+        if known.ndim < 2 or len(known) == 1:
+            message = f"one vector does not say between which ends its values lie, which {precision} needs"
+            raise RefusedError(message, hint="give ranges or calibration_embeddings to quantize_embeddings")
+        ranges = np.vstack((known.min(axis=0), known.max(axis=0))) if len(known) else np.zeros((2, known.shape[1]))
+    low, high = np.asarray(ranges, np.float32)
+    steps = np.where(high > low, (high - low) / np.float32(255), np.float32(1))
+    codes: Vectors = np.clip(np.floor((vectors - low) / steps), 0, 255).astype(np.uint8)
+    return codes if precision == "uint8" else (codes - 128).view(np.int8)
 
 
 class Embedder:
@@ -254,11 +274,14 @@ class Embedder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self._encoder = Encoder(path)
-        except (NotFound, FormatError):
+        except NotFound:
             raise
         except Error as error:
-            kind = TokenizerError if "token" in error.message or "vocabulary" in error.message else FormatError
-            raise kind(error.message, **error.facts()) from error
+            if error.field in ("tokenizer.json", "vocab.txt") or _native.lacks_tokenizer(os.fspath(path)):
+                raise TokenizerError(error.message, **error.facts()) from error
+            if isinstance(error, FormatError):
+                raise
+            raise FormatError(error.message, **error.facts()) from error
 
     @property
     def dim(self) -> int:
@@ -269,7 +292,7 @@ class Embedder:
         """The vector of a text."""
         return self.embed_batch([text])[0]  # type: ignore[no-any-return]
 
-    def embed_batch(self, texts: Sequence[str]) -> Vectors:
+    def embed_batch(self, texts: Iterable[str]) -> Vectors:
         """The vectors of texts: a matrix with a row for each."""
         try:
             found: Vectors = self._encoder.encode(list(texts))

@@ -3,108 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _native
-from ._dtypes import array_of
 from ._reports import Evaluation, report_of
-
-Key = str | int
-Vector = NDArray[np.float32]
+from ._word_store import Key, Vector, WordStore
 
 
-class KeyedVectors:
-    """Vectors that go by words, in a file of any format.
+class KeyedVectors(WordStore):
+    """Vectors that go by words: those of a file of any format, or some that were added.
 
     Words that the file lacks are made of their parts where the file knows how to (fastText, finalfusion,
     floret); ``word in vectors`` is about those of the file.
+
+    >>> import numpy as np, weighbridge
+    >>> vectors = weighbridge.KeyedVectors(2)
+    >>> vectors.add_vectors(["north", "east", "north-east"], np.array([[0, 1], [1, 0], [1, 1]]))
+    [0, 1, 2]
+    >>> vectors.most_similar(positive=["north", "east"], topn=1)
+    [('north-east', 1.0)]
     """
-
-    def __init__(self, file: _native.File) -> None:
-        self._file = file
-        self._native = _native.Words(file)
-        self._index_to_key: list[str] | None = None
-        self._key_to_index: dict[str, int] | None = None
-        self._vectors: Vector | None = None
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], mmap: str | None = None) -> KeyedVectors:
-        """Opens a file. It is always mapped; ``mmap`` is there for code that names it."""
-        return cls(_native.open(os.fspath(path), None))
-
-    def __len__(self) -> int:
-        return len(self._native)
-
-    def __repr__(self) -> str:
-        return f"KeyedVectors<vector_size={self.vector_size}, {len(self)} keys>"
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._native.find(key) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.index_to_key)
-
-    def __getitem__(self, keys: Key | Sequence[Key]) -> Vector:
-        if isinstance(keys, (str, int, np.integer)):
-            return self.get_vector(keys)
-        return np.vstack([self.get_vector(key) for key in keys])
-
-    @property
-    def vector_size(self) -> int:
-        """How many values a vector has."""
-        return self._native.dimensions
-
-    @property
-    def index_to_key(self) -> list[str]:
-        """All words, by row."""
-        if self._index_to_key is None:
-            self._index_to_key = self._native.words()
-        return self._index_to_key
-
-    @property
-    def key_to_index(self) -> dict[str, int]:
-        """Rows by word."""
-        if self._key_to_index is None:
-            self._key_to_index = {key: row for row, key in enumerate(self.index_to_key)}
-        return self._key_to_index
-
-    @property
-    def vectors(self) -> Vector:
-        """All vectors, a row for each word; where the file has f32 they are looked at in place."""
-        if self._vectors is None:
-            (name, *_) = sorted(self._file.names(), key=lambda n: -_size(self._file, n))
-            self._vectors = np.asarray(array_of(*self._file.values(name, 0, len(self))), np.float32)
-        return self._vectors
-
-    def has_index_for(self, key: str) -> bool:
-        """Whether the file has the word."""
-        return key in self
-
-    def get_index(self, key: Key, default: int | None = None) -> int:
-        """The row of a word."""
-        if isinstance(key, (int, np.integer)):
-            return int(key)
-        row = self._native.find(key)
-        if row is not None:
-            return row
-        if default is not None:
-            return default
-        raise KeyError(f"Key '{key}' not present")
-
-    def get_vector(self, key: Key, norm: bool = False) -> Vector:
-        """The vector of a word, or of a row; at length 1 if ``norm``."""
-        word = self._native.word(int(key)) if isinstance(key, (int, np.integer)) else key
-        found = self._native.lookup(word)
-        if found is None:
-            raise KeyError(f"Key '{key}' not present")
-        vector: Vector = array_of("f32", [self.vector_size], found[1])
-        return vector / np.linalg.norm(vector) if norm else vector
-
-    word_vec = get_vector
 
     def get_mean_vector(
         self,
@@ -132,7 +53,7 @@ class KeyedVectors:
                         continue
                     raise
             if pre_normalize and not isinstance(key, np.ndarray):
-                vector = vector / np.linalg.norm(vector)
+                vector = vector / max(np.linalg.norm(vector), np.float32(1e-30))
             mean += np.float32(weight) * vector
             total += abs(weight)
         if total > 0:
@@ -179,11 +100,42 @@ class KeyedVectors:
             row
             for key, _ in weighted
             if not isinstance(key, np.ndarray)
-            and (row := key if isinstance(key, (int, np.integer)) else self._native.find(key)) is not None
+            and (row := key if isinstance(key, (int, np.integer)) else self._find(key)) is not None
         ]
         exclude += range(clip_start)
         found = self._native.nearest(mean.tolist(), int(topn), [int(row) for row in exclude], end)
         return [(self._native.word(row), score) for row, score in found]
+
+    def most_similar_cosmul(
+        self, positive: Any = None, negative: Any = None, topn: int | None = 10, restrict_vocab: int | None = None
+    ) -> list[tuple[str, float]] | NDArray[np.float32]:
+        """The same by the product of the cosines with the positive ones over that with the negative ones, each moved
+        to lie between 0 and 1 (Levy and Goldberg, 2014)."""
+        asked = [_weighted(keys, 1.0) for keys in (positive, negative)]
+        if isinstance(topn, (int, np.integer)) and topn < 1:
+            return []
+        rows = self.get_normed_vectors()[:restrict_vocab]
+        scores = np.ones(len(rows), np.float32)
+        for keys, power in zip(asked, (1.0, -1.0), strict=True):
+            for key, _ in keys:
+                vector = key if isinstance(key, np.ndarray) else self.get_vector(key)
+                cosines = rows @ (vector / max(np.linalg.norm(vector), np.float32(1e-30)))
+                # The small number keeps the division away from zero.
+                scores *= ((1 + cosines) / 2 + (0 if power > 0 else 0.000001)) ** power
+        if topn is None:
+            return scores
+        given = {self.get_index(key, -1) for keys in asked for key, _ in keys if not isinstance(key, np.ndarray)}
+        order = (int(row) for row in np.argsort(-scores, kind="stable") if int(row) not in given)
+        return [(self.index_to_key[row], float(scores[row])) for row, _ in zip(order, range(int(topn)), strict=False)]
+
+    def most_similar_to_given(self, key: Key, keys: Sequence[Key]) -> Key:
+        """Which of some words is nearest to a word."""
+        return keys[int(np.argmax([self.similarity(key, other) for other in keys]))]
+
+    def relative_cosine_similarity(self, first: Key, second: Key, topn: int = 10) -> np.float32:
+        """The cosine of two words over the sum of those of the ``topn`` words nearest to the first."""
+        near = self.similar_by_key(first, topn)
+        return np.float32(self.similarity(first, second) / sum(cosine for _, cosine in near))
 
     def similar_by_key(self, key: Key, topn: int = 10, restrict_vocab: int | None = None) -> Any:
         """The words nearest to a word."""
@@ -199,8 +151,9 @@ class KeyedVectors:
 
     def similarity(self, first: Key, second: Key) -> np.float32:
         """The cosine between the vectors of two words."""
-        cosine: np.float32 = np.float32(np.dot(self.get_vector(first, norm=True), self.get_vector(second, norm=True)))
-        return cosine
+        # In double precision, so that a word is exactly like itself.
+        a, b = (self.get_vector(key).astype(np.float64) for key in (first, second))
+        return np.float32(np.dot(a, b) / max(np.sqrt(np.dot(a, a)) * np.sqrt(np.dot(b, b)), 1e-30))
 
     def n_similarity(self, first: Sequence[Key], second: Sequence[Key]) -> np.float32:
         """The cosine between the mean vectors of two lists of words."""
@@ -306,13 +259,6 @@ class KeyedVectors:
             if name in known and name not in ignore:
                 return name
         return None
-
-
-def _size(file: _native.File, name: str) -> int:
-    size = 1
-    for dim in file.describe(name)[2]:
-        size *= dim
-    return size
 
 
 def _weighted(keys: Any, weight: float) -> list[tuple[Any, float]]:

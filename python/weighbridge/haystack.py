@@ -22,7 +22,8 @@ class _Embedder:
 
     def to_dict(self) -> dict[str, Any]:
         """What pipelines store."""
-        return default_to_dict(self, **self.settings)  # type: ignore[no-any-return]
+        stored: dict[str, Any] = default_to_dict(self, **self.settings)
+        return stored
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Any:

@@ -1,10 +1,12 @@
 //! Bytes that numpy and others can look at where they are.
 
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
-use weighbridge::source::Bytes;
+use std::io;
+use weighbridge::source::{Bytes, ReadRange};
 
 /// Bytes of a file that stays mapped as long as somebody looks at them, or bytes in memory. They are
 /// read-only.
@@ -51,5 +53,43 @@ impl Buffer {
             0 => Ok(()),
             _ => Err(PyErr::fetch(slf.py())),
         }
+    }
+}
+
+/// The bytes of somebody's array, read where they are.
+#[derive(Debug)]
+pub(crate) struct Lent(PyBuffer<u8>);
+
+impl Lent {
+    pub(crate) fn new(bytes: PyBuffer<u8>) -> Lent {
+        Lent(bytes)
+    }
+}
+
+impl ReadRange for Lent {
+    fn len(&self) -> u64 {
+        self.0.len_bytes() as u64
+    }
+
+    #[allow(unsafe_code)]
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        // Attached, so that no Python changes the array meanwhile.
+        Python::attach(|_| {
+            let all = self.0.as_slice_ptr().ok_or(io::ErrorKind::InvalidData)?;
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(all.len());
+            let count = out.len().min(all.len() - start);
+            // SAFETY: the exporter keeps the bytes in place as long as there is the buffer; the range
+            // lies within them, and `out` is memory of ours. They are copied as raw bytes, of which any
+            // are good.
+            unsafe {
+                let from = all.cast::<u8>().as_ptr().add(start);
+                std::ptr::copy_nonoverlapping(from, out.as_mut_ptr(), count);
+            }
+            Ok(count)
+        })
+    }
+
+    fn is_cheap(&self) -> bool {
+        true
     }
 }

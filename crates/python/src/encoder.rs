@@ -6,7 +6,7 @@ use crate::fork::free;
 use crate::watch::watched;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings};
+use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings, Tokenizer};
 use weighbridge::{Advice, Error, Stage, models};
 
 /// A model that is ready.
@@ -113,6 +113,15 @@ impl Encoder {
         };
         self.0.with_prompt(&choice)
     }
+}
+
+/// Whether a model can be opened, and has no tokenizer that could be used.
+#[pyfunction]
+pub(crate) fn lacks_tokenizer(py: Python<'_>, model: &str) -> bool {
+    free(py, || {
+        let container = models::find(model).and_then(weighbridge::open);
+        container.is_ok_and(|container| Tokenizer::of(&container).is_err())
+    })
 }
 
 fn precision(name: &str) -> Result<Precision, Error> {

@@ -3,6 +3,7 @@
 use crate::buffer::Buffer;
 use crate::error::{Failure, json};
 use crate::fork::free;
+use crate::watch::awaited;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use std::collections::HashMap;
@@ -26,8 +27,12 @@ impl File {
             None => formats.open(input, &options)?,
             Some(id) => formats.open(input, &options.with("from", id))?,
         };
+        Ok(File::of(container))
+    }
+
+    pub(crate) fn of(container: Container) -> File {
         let names = container.tensors.iter().enumerate().map(|(i, t)| (t.name.clone(), i));
-        Ok(File { places: names.collect(), container: Arc::new(container) })
+        File { places: names.collect(), container: Arc::new(container) }
     }
 
     fn tensor(&self, name: &str) -> PyResult<&Tensor> {
@@ -116,13 +121,12 @@ impl File {
         vocabulary: bool,
         regions: bool,
     ) -> PyResult<String> {
-        free(py, || {
-            let mut detail = Detail::new();
-            detail.tensors = tensors.map(str::parse).transpose().map_err(Failure::from)?;
-            (detail.stats, detail.values) = (stats, values);
-            (detail.vocabulary, detail.bytes) = (vocabulary, regions);
-            json(&summary(&self.container, &detail).map_err(Failure::from)?)
-        })
+        let mut detail = Detail::new();
+        detail.tensors = tensors.map(str::parse).transpose().map_err(Failure::from)?;
+        (detail.stats, detail.values) = (stats, values);
+        (detail.vocabulary, detail.bytes) = (vocabulary, regions);
+        let container = self.container.clone();
+        awaited(py, move || Ok(json(&summary(&container, &detail)?)))?
     }
 
     /// Values by key, as `inspect --json` has them.

@@ -22,20 +22,23 @@ pub(crate) fn forked() {
 
 /// Does work without the interpreter's lock, with threads that are there.
 pub(crate) fn free<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
-    py.detach(|| {
-        let generation = FORKS.load(Ordering::Relaxed) as usize;
-        let Some(place) = generation.checked_sub(1) else { return work() };
-        // One thread that is made for this call does for those that are too far down.
-        let small = || ThreadPoolBuilder::new().num_threads(1).build();
-        match POOLS.get(place) {
-            Some(pool) => match pool.get_or_init(|| ThreadPoolBuilder::new().build().ok()) {
-                Some(pool) => pool.install(work),
-                None => work(),
-            },
-            None => match small() {
-                Ok(pool) => pool.install(work),
-                Err(_) => work(),
-            },
-        }
-    })
+    py.detach(|| with_threads(work))
+}
+
+/// Does work with threads that are there.
+pub(crate) fn with_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let generation = FORKS.load(Ordering::Relaxed) as usize;
+    let Some(place) = generation.checked_sub(1) else { return work() };
+    // One thread that is made for this call does for those that are too far down.
+    let small = || ThreadPoolBuilder::new().num_threads(1).build();
+    match POOLS.get(place) {
+        Some(pool) => match pool.get_or_init(|| ThreadPoolBuilder::new().build().ok()) {
+            Some(pool) => pool.install(work),
+            None => work(),
+        },
+        None => match small() {
+            Ok(pool) => pool.install(work),
+            Err(_) => work(),
+        },
+    }
 }

@@ -8,11 +8,10 @@ use crate::fork::free;
 use crate::report::metric;
 use crate::watch::watched;
 use pyo3::prelude::*;
-use weighbridge::codec::DType;
 use weighbridge::index::{TextSettings, parse_filter};
 use weighbridge::search::{Ask, Query};
 use weighbridge::source::Bytes;
-use weighbridge::{Encoding, Error, Stage, Tensor, View};
+use weighbridge::{Error, Stage};
 
 /// Queries between two looks at whether the work should stop.
 const WINDOW: usize = 256;
@@ -29,19 +28,6 @@ impl Index {
     fn new(py: Python<'_>, file: &Bound<'_, File>, tensor: Option<&str>) -> Result<Index, Failure> {
         let container = file.get().container.clone();
         Ok(Index(free(py, || weighbridge::Index::of(&container, tensor))?))
-    }
-
-    /// Of a matrix of f32.
-    #[staticmethod]
-    fn of_rows(rows: u64, dimensions: u64, bytes: &[u8]) -> Result<Index, Failure> {
-        let shape = vec![rows, dimensions];
-        let tensor = Tensor::stored(
-            "rows",
-            Encoding::Plain(DType::F32),
-            shape,
-            View::owned(bytes.to_vec()),
-        )?;
-        Ok(Index(weighbridge::Index::new(tensor)?))
     }
 
     fn __len__(&self) -> usize {

@@ -22,11 +22,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<file::File>()?;
     module.add_class::<encoder::Encoder>()?;
+    module.add_function(wrap_pyfunction!(encoder::lacks_tokenizer, module)?)?;
     module.add_class::<words::Words>()?;
     module.add_class::<index::Index>()?;
     module.add_function(wrap_pyfunction!(file::open, module)?)?;
     module.add_function(wrap_pyfunction!(file::open_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(save::save, module)?)?;
+    module.add_function(wrap_pyfunction!(save::build, module)?)?;
+    module.add_function(wrap_pyfunction!(save::write, module)?)?;
+    module.add_function(wrap_pyfunction!(save::to_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(save::encode, module)?)?;
     module.add_function(wrap_pyfunction!(report::verify, module)?)?;
     module.add_function(wrap_pyfunction!(report::diff, module)?)?;

@@ -1,18 +1,16 @@
 //! The verbs that tell something of files, as the JSON of docs/json.md.
 
-use crate::error::{Failure, json};
-use crate::fork::free;
-use crate::watch::watched;
+use crate::error::json;
+use crate::watch::{awaited, watched};
 use pyo3::prelude::*;
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weighbridge::codec::DType;
 use weighbridge::index::RecallSettings;
-use weighbridge::plan::Report;
-use weighbridge::quantize::{Calibration, Method, Quantization, QuantizeReport, QuantizeSettings};
+use weighbridge::quantize::{Calibration, Method, Quantization, QuantizeSettings};
 use weighbridge::search::Metric;
 use weighbridge::{
     Container, Conversion, DiffSettings, Edit, Error, Formats, Index, Input, Options, Output,
+    QuantizedFile,
 };
 
 fn open(path: &Path) -> Result<Container, Error> {
@@ -22,11 +20,11 @@ fn open(path: &Path) -> Result<Container, Error> {
 /// Holds a file against every rule of its format.
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, path: PathBuf, quick: bool) -> PyResult<String> {
-    let verdict = free(py, || {
+    let verdict = awaited(py, move || {
         let input = Input::open(&path)?;
         weighbridge::verify(Formats::builtin(), &input, &Options::default(), quick)
-    });
-    json(&verdict.map_err(Failure::from)?)
+    })?;
+    json(&verdict)
 }
 
 /// Compares what two files hold.
@@ -38,12 +36,11 @@ pub(crate) fn diff(
     tolerance: f64,
     tensors_only: bool,
 ) -> PyResult<String> {
-    free(py, || {
-        let first = open(&first).map_err(Failure::from)?;
-        let second = open(&second).map_err(Failure::from)?;
+    awaited(py, move || {
         let settings = DiffSettings::new().tolerance(tolerance).tensors_only(tensors_only);
-        json(&weighbridge::diff(&first, &second, &settings).map_err(Failure::from)?)
-    })
+        let (first, second) = (open(&first)?, open(&second)?);
+        Ok(json(&weighbridge::diff(&first, &second, &settings)?))
+    })?
 }
 
 /// Writes a file in another format.
@@ -99,19 +96,6 @@ fn element_type(name: &str) -> Result<DType, Error> {
     DType::from_name(name).ok_or_else(unknown)
 }
 
-/// As `quantize --json` has it.
-#[derive(Serialize)]
-struct Quantized<'a> {
-    method: &'a str,
-    encoder: &'a str,
-    written: bool,
-    files: Vec<&'a PathBuf>,
-    needs: Option<&'a str>,
-    report: &'a Report,
-    #[serde(flatten)]
-    figures: &'a QuantizeReport,
-}
-
 /// Writes a file with fewer bits a weight.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
@@ -137,6 +121,7 @@ pub(crate) fn quantize(
             (None, Some(false)) => Calibration::Never,
             (None, _) => Calibration::Automatic,
         };
+        settings.method.check_output(&target.to_string_lossy(), Formats::builtin())?;
         let container = open(&source)?;
         let output = Output::new(&target).overwrite(overwrite);
         output.obstacle().map_or(Ok(()), Err)?;
@@ -150,17 +135,14 @@ pub(crate) fn quantize(
         let quantized = job.run(progress)?;
         let plan = quantized.plan.accept_losses(allow_loss);
         plan.write(output.clone(), progress)?;
-        Ok((Conversion::new(&plan, &output, true)?, quantized.report))
+        let mut figures = quantized.report;
+        if figures.recall_at_10.is_none() {
+            let found = weighbridge::index::recall_of_written(&container, &target, progress)?;
+            figures.recall_at_10 = found.map(|found| found.recall);
+        }
+        Ok((Conversion::new(&plan, &output, true)?, figures))
     })?;
-    json(&Quantized {
-        method,
-        encoder: "best",
-        written: true,
-        files: conversion.files.iter().map(|file| &file.file).collect(),
-        needs: None,
-        report: &conversion.report,
-        figures: &figures,
-    })
+    json(&QuantizedFile::new(method, "best", &conversion, figures))
 }
 
 /// What makes a row near, by its name.

@@ -1,46 +1,48 @@
-//! Writing what Python has: arrays, values, words and records.
+//! Containers of what Python has: arrays, values, words and records.
 
-use crate::error::json;
+use crate::buffer::Lent;
+use crate::error::{Failure, json};
+use crate::file::File;
+use crate::fork::free;
 use crate::watch::watched;
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use weighbridge::codec::DType;
 use weighbridge::codec::convert::convert;
 use weighbridge::model::{Array, Value};
-use weighbridge::source::Bytes;
-use weighbridge::{Container, Conversion, Encoding, Formats, Options, Output, Tensor, View};
+use weighbridge::source::{Bytes, Source};
+use weighbridge::{
+    Container, Conversion, Encoding, Error, Formats, Options, Output, Plan, Tensor, View,
+};
 
 /// Name, type, shape and bytes; none of a tensor that is only declared.
-type Values = (String, String, Vec<u64>, Option<PyBackedBytes>);
+type Values = (String, String, Vec<u64>, Option<PyBuffer<u8>>);
 
 /// Key, type, shape and bytes. Texts are of type `str`; flags `bitset`, their number the shape.
 type Entry = (String, String, Vec<u64>, PyBackedBytes);
 
-/// Writes a file, and tells what became of its parts.
+/// A container that is no file yet. `copy` says whether it has memory of its own; else it looks at the
+/// arrays piece by piece while it is written.
 #[pyfunction]
-#[pyo3(signature = (path, tensors, metadata, sizevars, words, records, format, options, overwrite, allow_loss))]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn save(
+pub(crate) fn build(
     py: Python<'_>,
-    path: PathBuf,
     tensors: Vec<Values>,
     metadata: Vec<Entry>,
     sizevars: Vec<(String, u64)>,
     words: Option<Vec<String>>,
     records: Option<Vec<String>>,
-    format: Option<&str>,
-    options: Vec<(String, String)>,
-    overwrite: bool,
-    allow_loss: bool,
-) -> PyResult<String> {
+    copy: bool,
+) -> PyResult<File> {
     let mut builder = Container::builder();
     for (name, dtype, shape, bytes) in tensors {
         let dtype = element_type(&dtype)?;
         builder = match bytes {
-            Some(bytes) => builder.bytes(name, dtype, &shape, View::owned(bytes.to_vec())),
+            Some(bytes) => builder.bytes(name, dtype, &shape, view(py, bytes, copy)?),
             None => builder.tensor(Tensor::declared(name, Encoding::Plain(dtype), shape)),
         };
     }
@@ -54,18 +56,70 @@ pub(crate) fn save(
     if let Some(records) = &records {
         builder = builder.records(records.iter().map(String::as_str));
     }
-    let conversion = watched(py, None, |progress| {
-        let mut container = builder.build()?;
-        container.sizevars = sizevars;
-        let target = Formats::builtin().target(&path.to_string_lossy(), format)?;
-        let mut given = Options::default();
-        options.iter().for_each(|(name, value)| given.set(name, value.clone()));
-        let plan = target.plan(&container, &given)?.accept_losses(allow_loss);
+    let mut container = free(py, || builder.build()).map_err(Failure::from)?;
+    container.sizevars = sizevars;
+    Ok(File::of(container))
+}
+
+fn view(py: Python<'_>, bytes: PyBuffer<u8>, copy: bool) -> PyResult<View> {
+    if copy || bytes.len_bytes() == 0 {
+        return Ok(View::owned(bytes.to_vec(py)?));
+    }
+    let length = bytes.len_bytes() as u64;
+    let view = Source::from_ranges("array", Lent::new(bytes)).view(0..length);
+    view.ok_or_else(|| PyValueError::new_err("an array without an end"))
+}
+
+/// Where and how a container is written: id of the format, its options, whether losses are accepted.
+fn plan(
+    container: &Container,
+    name: &str,
+    format: Option<&str>,
+    options: &[(String, String)],
+    allow_loss: bool,
+) -> Result<Plan, Error> {
+    let target = Formats::builtin().target(name, format)?;
+    let mut given = Options::default();
+    options.iter().for_each(|(name, value)| given.set(name, value.clone()));
+    Ok(target.plan(container, &given)?.accept_losses(allow_loss))
+}
+
+/// Writes a container to a file, and tells what became of its parts.
+#[pyfunction]
+pub(crate) fn write(
+    file: &Bound<'_, File>,
+    path: PathBuf,
+    format: Option<&str>,
+    options: Vec<(String, String)>,
+    overwrite: bool,
+    allow_loss: bool,
+) -> PyResult<String> {
+    let container = &file.get().container;
+    let conversion = watched(file.py(), None, |progress| {
+        let plan = plan(container, &path.to_string_lossy(), format, &options, allow_loss)?;
         let output = Output::new(&path).overwrite(overwrite);
         plan.write(output.clone(), progress)?;
         Conversion::new(&plan, &output, true)
     })?;
     json(&conversion)
+}
+
+/// The bytes of the file of this name that a container would become, and what became of its parts.
+#[pyfunction]
+pub(crate) fn to_bytes<'py>(
+    file: &Bound<'py, File>,
+    name: &str,
+    format: Option<&str>,
+    allow_loss: bool,
+) -> PyResult<(Bound<'py, PyBytes>, String)> {
+    let container = &file.get().container;
+    let (bytes, conversion) = watched(file.py(), None, |progress| {
+        let plan = plan(container, name, format, &[], allow_loss)?;
+        let mut bytes = Vec::new();
+        plan.write_to(&mut bytes, progress)?;
+        Ok((bytes, Conversion::new(&plan, &Output::new(name), true)?))
+    })?;
+    Ok((PyBytes::new(file.py(), &bytes), json(&conversion)?))
 }
 
 fn element_type(name: &str) -> PyResult<DType> {

@@ -1,9 +1,12 @@
 //! Long work without the interpreter's lock: Ctrl-C stops it, and whoever wants to hears how far it is.
 
 use crate::error::Failure;
-use crate::fork::free;
+use crate::fork::{free, with_threads};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 use weighbridge::{Error, Progress, Stage, Status};
 
@@ -39,6 +42,26 @@ pub(crate) fn watched<T: Send>(
     match raised {
         Some(error) => Err(error),
         None => done.map_err(|error| Failure::from(error).into()),
+    }
+}
+
+/// Does work that tells nobody how far it is. At Ctrl-C nobody waits for it any longer; it ends by itself,
+/// and writes nothing.
+pub(crate) fn awaited<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    let (tell, mut hear) = mpsc::channel();
+    thread::spawn(move || tell.send(with_threads(work)));
+    loop {
+        let hear = &mut hear;
+        match py.detach(move || hear.recv_timeout(PAUSE)) {
+            Ok(done) => return done.map_err(|error| Failure::from(error).into()),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err("the thread that did the work ended early"));
+            }
+        }
     }
 }
 

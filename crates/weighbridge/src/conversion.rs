@@ -1,5 +1,6 @@
 //! What was written, or would be.
 
+use crate::quantize::QuantizeReport;
 use serde::Serialize;
 use std::path::PathBuf;
 use weighbridge_format::plan::{FilePlan, Report};
@@ -52,5 +53,47 @@ impl Conversion {
             needs: plan.obstacle(output).filter(|_| !written).map(|o| o.to_string()),
             report: plan.report.clone(),
         })
+    }
+}
+
+/// What quantizing a file did, or would do. Its JSON is described in docs/json.md.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct QuantizedFile {
+    /// Name of the method.
+    pub method: String,
+    /// Name of the way in which blocks are encoded.
+    pub encoder: String,
+    /// The files were written.
+    pub written: bool,
+    /// Those that were written, the one that was asked for first.
+    pub files: Vec<PathBuf>,
+    /// What would have to be said for writing, of what was not written.
+    pub needs: Option<String>,
+    /// What is kept, stored otherwise and lost.
+    pub report: Report,
+    /// What it cost.
+    #[serde(flatten)]
+    pub figures: QuantizeReport,
+}
+
+impl QuantizedFile {
+    /// What became of the plan that quantizing made, with its figures.
+    pub fn new(
+        method: &str,
+        encoder: &str,
+        conversion: &Conversion,
+        figures: QuantizeReport,
+    ) -> QuantizedFile {
+        let files = conversion.files.iter().filter(|_| conversion.written);
+        QuantizedFile {
+            method: method.to_owned(),
+            encoder: encoder.to_owned(),
+            written: conversion.written,
+            files: files.map(|file| file.file.clone()).collect(),
+            needs: None,
+            report: conversion.report.clone(),
+            figures,
+        }
     }
 }

@@ -84,7 +84,7 @@ pub mod words;
 
 pub use array::Array;
 #[cfg(feature = "fs")]
-pub use conversion::{Conversion, ConvertedFile};
+pub use conversion::{Conversion, ConvertedFile, QuantizedFile};
 pub use describe::parse_description;
 pub use diff::{
     Compared, ContentDifference, DiffSettings, Difference, TensorDifference, ValueDifference,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,28 +32,18 @@ def write_oinf(instance: Any, output_path: Path) -> None:
 
     A field becomes a size variable if it is a `SizeVar` or an ``int``; a tensor if it is a `TensorSpec`, an
     `UninitializedTensor` or an array; else a value of the metadata."""
-    parts = parts_of(instance)
-    _native.save(
-        os.fspath(output_path),
-        parts.tensors,
-        parts.metadata,
-        list(parts.sizevars.items()),
-        None,
-        None,
-        "oinf",
-        [],
-        True,
-        False,
-    )
+    _native.write(_built(instance), os.fspath(output_path), "oinf", [], True, False)
 
 
 def dataclass_to_oinf(instance: Any) -> bytes:
     """The bytes of the file that `write_oinf` writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "made.oinf")
-        write_oinf(instance, path)
-        with open(path, "rb") as file:
-            return file.read()
+    content, _ = _native.to_bytes(_built(instance), "", "oinf", False)
+    return content
+
+
+def _built(instance: Any) -> _native.File:
+    parts = parts_of(instance)
+    return _native.build(parts.tensors, parts.metadata, list(parts.sizevars.items()), None, None, False)
 
 
 def read_oinf(path: Path) -> OinfFile:

@@ -8,28 +8,13 @@ use crate::progress::{last_words, with_bar};
 use crate::render::{
     self, BOLD, DIM, GREEN, SHOWN, Table, YELLOW, bar, general, more, safe, styled,
 };
-use serde::Serialize;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use weighbridge::codec::block::BlockEncoder;
-use weighbridge::plan::Report;
 use weighbridge::quantize::{
     Calibration, Domain, Importance, Method, ProductSettings, Quantization, QuantizeReport,
     QuantizeSettings,
 };
-use weighbridge::{Advice, Error, Formats, Options, Output};
-
-#[derive(Serialize)]
-struct Line<'a> {
-    method: &'a str,
-    encoder: &'a str,
-    written: bool,
-    files: Vec<&'a PathBuf>,
-    needs: Option<&'static str>,
-    report: &'a Report,
-    #[serde(flatten)]
-    figures: &'a QuantizeReport,
-}
+use weighbridge::{Error, Formats, Options, Output, QuantizedFile};
 
 pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage).growing(&args.growth);
@@ -64,17 +49,10 @@ pub(super) fn run(args: &Quantize, options: Options, files: Files) -> Result<Exi
     let loses = !plan.report.losses.is_empty() && !args.allow_loss;
     let needs = (args.dry_run && loses).then_some("--allow-loss");
     if args.json {
-        let conversion = &outcome.conversion;
-        let files = conversion.files.iter().filter(|_| conversion.written);
-        return super::print_json(&Line {
-            method: &args.method,
-            encoder: &args.encoder,
-            written: conversion.written,
-            files: files.map(|f| &f.file).collect(),
-            needs,
-            report: &conversion.report,
-            figures: report,
-        });
+        let (method, encoder) = (&args.method, &args.encoder);
+        let mut line = QuantizedFile::new(method, encoder, &outcome.conversion, report.clone());
+        line.needs = needs.map(str::to_owned);
+        return super::print_json(&line);
     }
     let text = text(&outcome, report, needs, args.all);
     if args.dry_run { super::print_text(&text) } else { super::report(&text) }
@@ -112,30 +90,12 @@ fn settings(args: &Quantize, options: Options, files: Files) -> Result<QuantizeS
 
 /// Where the file goes; a name that does not say the format that the method writes is refused.
 fn output(args: &Quantize, method: Method, formats: &Formats) -> Result<Output, Error> {
-    let info = method.format(formats)?.info();
-    let extension = info.extensions.first().unwrap_or(&"");
     let Some(path) = args.output() else {
-        return Ok(Output::new(format!("out.{extension}")));
+        let info = method.format(formats)?.info();
+        return Ok(Output::new(format!("out.{}", info.extensions.first().unwrap_or(&""))));
     };
-    let named = formats.target(&path.to_string_lossy(), None).map(|format| format.info().id).ok();
-    if named == Some(info.id) {
-        return Ok(Output::new(path).overwrite(args.force));
-    }
-    let what = format!(
-        "{} writes {}, but the name {path:?} does not have its extension",
-        args.method, info.id
-    );
-    let better = path.with_extension(extension);
-    let mut advice = Advice::from(format!("name the output {}", better.display()));
-    let writes = |name: &&str| Method::named(name).and_then(|m| m.format(formats));
-    let other = Method::NAMES.into_iter().find(|name| {
-        named.is_some() && writes(name).is_ok_and(|format| Some(format.info().id) == named)
-    });
-    if let Some(first) = other {
-        let effect = format!("writes {}", named.unwrap_or_default());
-        advice = advice.and(Advice::set_to("method", first, effect));
-    }
-    Err(Error::refused(what, advice))
+    method.check_output(&path.to_string_lossy(), formats)?;
+    Ok(Output::new(path).overwrite(args.force))
 }
 
 fn text(outcome: &Outcome, report: &QuantizeReport, needs: Option<&str>, all: bool) -> String {

@@ -81,7 +81,9 @@ impl Places {
         let get = |name: &str| {
             let path = get(name)?;
             let below = path.strip_prefix("~").ok().zip(home.as_ref()).map(|(p, h)| h.join(p));
-            Some(below.unwrap_or(path))
+            let path = below.unwrap_or(path);
+            // Programs that fetch models are started in other folders.
+            Some(std::path::absolute(&path).unwrap_or(path))
         };
         let user =
             || match get("XDG_CACHE_HOME").or_else(|| home.as_ref().map(|h| h.join(".cache"))) {
@@ -259,6 +261,8 @@ mod tests {
         check(&[("WEIGHBRIDGE_CACHE", "/w"), ("HF_HOME", "/h")], "/w", "/h/hub");
         check(&[("HF_HOME", "/h"), ("HF_HUB_CACHE", "~/c")], ours, "/home/me/c");
         check(&[("HUGGINGFACE_HUB_CACHE", "/old")], ours, "/old");
+        let here = std::env::current_dir().unwrap().join("w");
+        check(&[("WEIGHBRIDGE_CACHE", "w")], &here.to_string_lossy(), hubs);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The methods by name.
 
+use std::path::Path;
 use weighbridge_codec::DType;
 use weighbridge_codec::block::{BlockCodec, codec_named};
 use weighbridge_codec::integer::Width;
@@ -68,6 +69,39 @@ impl Method {
             }
             Method::UnitRows | Method::Product { .. } | Method::Keep => true,
         }
+    }
+
+    /// Refuses the name of an output that does not say the format that the method writes.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], with a better name.
+    pub fn check_output(self, name: &str, formats: &Formats) -> Result<(), Error> {
+        let info = self.format(formats)?.info();
+        let named = formats.target(name, None).map(|format| format.info().id).ok();
+        if named == Some(info.id) {
+            return Ok(());
+        }
+        let what = format!(
+            "{} writes {}, but the name {name:?} does not have its extension",
+            self.name(),
+            info.id
+        );
+        let better = Path::new(name).with_extension(info.extensions.first().unwrap_or(&""));
+        let advice = Advice::from(format!("name the output {}", better.display()));
+        let writes = |name: &&str| Method::named(name).and_then(|method| method.format(formats));
+        let other = Method::NAMES.into_iter().find(|name| {
+            named.is_some() && writes(name).is_ok_and(|format| Some(format.info().id) == named)
+        });
+        Err(Error::refused(
+            what,
+            match other {
+                None => advice,
+                Some(first) => {
+                    let effect = format!("writes {}", named.unwrap_or_default());
+                    advice.and(Advice::set_to("method", first, effect))
+                }
+            },
+        ))
     }
 
     /// The method with this name.
