@@ -22,6 +22,7 @@ from ._errors import (
 )
 from ._files import Container, Records, Slice, TensorInfo, load, open, save
 from ._native import __version__
+from ._pairs import CrossEncoder
 from ._reports import Conversion, Difference, Evaluation, Finding, Quantized, Recall, Summary, Verdict
 from ._safe_open import safe_open
 from ._search import Index, semantic_search
@@ -38,6 +39,7 @@ __all__ = [
     "ChangedError",
     "Container",
     "Conversion",
+    "CrossEncoder",
     "Difference",
     "Embedder",
     "Encoder",

@@ -124,7 +124,7 @@ pub(crate) fn lacks_tokenizer(py: Python<'_>, model: &str) -> bool {
     })
 }
 
-fn precision(name: &str) -> Result<Precision, Error> {
+pub(crate) fn precision(name: &str) -> Result<Precision, Error> {
     let unknown = || {
         let what = format!("there is no precision {name:?}");
         Error::refused(what, Advice::one_of("compute", ["f32", "bf16", "q8"]))
