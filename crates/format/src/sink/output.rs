@@ -43,6 +43,9 @@ impl<P: AsRef<Path>> From<P> for Output {
     }
 }
 
+/// Times that it is looked where a description goes, while others write beside it.
+const LOOKS: usize = 8;
+
 impl Plan {
     /// Why it would not be written as things are: a loss, too much growth, or a file in the way.
     pub fn obstacle(&self, to: &Output) -> Option<Error> {
@@ -54,8 +57,21 @@ impl Plan {
         }
         let shared = |file| shared_with_another(file, &to.path, folder_of(&to.path));
         let in_the_way = |path: &PathBuf| in_the_way(path, to.overwrite);
-        let paths = self.paths(to);
-        self.files.iter().find_map(shared).or_else(|| paths.iter().find_map(in_the_way))
+        if let Some(error) = self.files.iter().find_map(shared) {
+            return Some(error);
+        }
+        let mut paths = self.paths(to);
+        for _ in 0..LOOKS {
+            let found = paths.iter().find_map(in_the_way)?;
+            // Somebody who writes beside it may have taken the usual name of a description between the
+            // two looks: then it gets another.
+            let now = self.paths(to);
+            if now == paths {
+                return Some(found);
+            }
+            paths = now;
+        }
+        paths.iter().find_map(in_the_way)
     }
 
     /// The files that will be written. A description gets a name of its own where the usual one is
