@@ -29,6 +29,7 @@ fn texts_are_ordered_by_their_scores() {
         let asked = [&["rerank", "-m", &model, QUESTION, "--json"], &TEXTS[..]].concat();
         let told = object(at, &asked);
         assert_eq!(told["query"], QUESTION);
+        common::assert_on_the_page(&told, "rerank");
         let hits = told["hits"].as_array().unwrap();
         assert_eq!(hits.len(), 3);
         let scores: Vec<_> = hits.iter().map(|hit| hit["score"].as_f64().unwrap()).collect();

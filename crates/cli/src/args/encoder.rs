@@ -154,11 +154,11 @@ pub(crate) struct Compare {
 /// Order texts by how well they answer a question
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The model is a cross-encoder, which reads question and text together: slower than comparing vectors,
-and better. Scores are what the model's own library gives; higher is better.
+    after_help = "The model is a cross-encoder, which reads question and text together: slower than
+comparing vectors, and better. Scores are what the model's own library gives; higher is better.
 
 Examples:
-  weighbridge rerank -m ms-marco-MiniLM-L6-v2 \"how heavy is a lorry\" \"up to 44 tonnes\" \"Paris\"
+  weighbridge rerank -m bge-reranker-base \"how heavy?\" \"44 tonnes\" \"in Paris\"
   weighbridge rerank -m bge-reranker-base \"how heavy is a lorry\" --input passages.txt -k 3
   weighbridge rerank -m bge-reranker-base \"how heavy is a lorry\" --json < passages.txt"
 )]

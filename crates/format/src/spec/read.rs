@@ -186,7 +186,8 @@ fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
     } else if let Some(theta) = &spec.rope_theta {
         Fact { value: Positions::Rotary, said_by: theta.said_by.clone() }
     } else {
-        Fact::default()
+        let known = spec.known_architecture().map(|known| known.positions.clone());
+        Fact::assumed(known.unwrap_or_default())
     };
 }
 

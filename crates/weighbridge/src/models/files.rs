@@ -288,12 +288,15 @@ mod tests {
         let check = |text: &str| check_architecture("org/m", text.as_bytes());
         assert!(check(r#"{"model_type": "bert"}"#).is_ok());
         assert!(check(r#"{"architectures": ["BertForMaskedLM"]}"#).is_ok());
+        for known in ["roberta", "xlm-roberta", "distilbert", "mpnet"] {
+            assert!(check(&format!(r#"{{"model_type": "{known}"}}"#)).is_ok(), "{known}");
+        }
         for (text, word) in [
             (
-                r#"{"model_type": "mpnet", "architectures": ["MPNetModel"]}"#,
-                "\"mpnet\" (MPNetModel)",
+                r#"{"model_type": "deberta", "architectures": ["DebertaModel"]}"#,
+                "\"deberta\" (DebertaModel)",
             ),
-            (r#"{"model_type": "roberta"}"#, "\"roberta\""),
+            (r#"{"model_type": "qwen3"}"#, "\"qwen3\""),
             (r#"{"model_type": "gpt2", "architectures": ["BertModel"]}"#, "\"gpt2\""),
             (r#"{"architectures": ["GPT2LMHeadModel"]}"#, "GPT2LMHeadModel"),
             ("{}", "does not say"),

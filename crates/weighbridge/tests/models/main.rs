@@ -139,7 +139,8 @@ fn redirects_are_followed_and_the_token_stays() {
 #[test]
 fn other_architectures_are_refused_before_weights_are_asked_for() {
     let mut files = files();
-    let config = json!({"model_type": "mpnet", "architectures": ["MPNetForMaskedLM"]}).to_string();
+    let config =
+        json!({"model_type": "deberta", "architectures": ["DebertaForMaskedLM"]}).to_string();
     files.iter_mut().find(|(name, _)| name == "config.json").unwrap().1 = config.into_bytes();
     for sizes in [true, false] {
         let mut list = list(&files);
@@ -150,18 +151,18 @@ fn other_architectures_are_refused_before_weights_are_asked_for() {
         }
         let server = Server::start(hub(list, files.clone()));
         let error = Machine::new(&server.address).refused("org/m");
-        assert!(error.contains("org/m") && error.contains("\"mpnet\""), "{error}");
+        assert!(error.contains("org/m") && error.contains("\"deberta\""), "{error}");
         let asked = server.paths();
         assert!(asked[1..].iter().all(|path| path.ends_with("/config.json")), "{asked:?}");
     }
     // The same when it lies on this machine already, found or pulled.
     let machine = Machine::alone();
     put_in_hub_cache(&machine, "org/m", &files);
-    assert!(machine.refused("org/m").contains("MPNetForMaskedLM"));
-    assert!(machine.find("org/m").unwrap_err().to_string().contains("\"mpnet\""));
+    assert!(machine.refused("org/m").contains("DebertaForMaskedLM"));
+    assert!(machine.find("org/m").unwrap_err().to_string().contains("\"deberta\""));
     let path = machine.folder.path().join("hub/models--org--m/snapshots").join(COMMIT);
     let error = weighbridge::models::find(&path).unwrap_err().to_string();
-    assert!(error.contains("\"mpnet\""), "{error}");
+    assert!(error.contains("\"deberta\""), "{error}");
 }
 
 #[test]
