@@ -73,7 +73,7 @@ impl Level {
     /// The plain level whose results have the same bits as those of this one: with multiply-adds
     /// that round once where these do.
     pub fn definition(self) -> Level {
-        match self.0 {
+        match self.compiled() {
             Kind::Plain => Level::PLAIN,
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
             Kind::Simd128 => Level::PLAIN,
@@ -81,19 +81,33 @@ impl Level {
         }
     }
 
+    /// The set of instructions that kernels are compiled with. In WebAssembly it is one for all levels:
+    /// a module is compiled with vectors or without, and each further set would add half of its size.
+    #[inline(always)]
+    fn compiled(self) -> Kind {
+        match () {
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            () => Kind::Simd128,
+            #[cfg(all(target_arch = "wasm32", not(target_feature = "simd128")))]
+            () => Kind::Plain,
+            #[cfg(not(target_arch = "wasm32"))]
+            () => self.0,
+        }
+    }
+
     /// Whether sixteen lanes are one register.
     pub fn has_sixteen_lanes(self) -> bool {
-        self.0 >= Kind::Avx512
+        self.compiled() >= Kind::Avx512
     }
 
     /// Whether there is an instruction for [`ByteProducts`].
     pub fn has_byte_products(self) -> bool {
-        self.0 >= Kind::Avx512Vnni
+        self.compiled() >= Kind::Avx512Vnni
     }
 
     /// Whether there is an instruction for [`Bf16Products`].
     pub fn has_bf16_products(self) -> bool {
-        self.0 >= Kind::Avx512Bf16
+        self.compiled() >= Kind::Avx512Bf16
     }
 }
 
@@ -136,7 +150,7 @@ macro_rules! kernels {
             /// Runs a kernel with the instructions of this level.
             #[inline]
             pub fn $run<K: $kernel>(self, kernel: K) -> K::Output {
-                match self.0 {
+                match self.compiled() {
                     $($(#[$condition])*
                     $pattern => {
                         #[target_feature(enable = $features)]

@@ -1,0 +1,3 @@
+export { Container, open, verify, } from "./container.js";
+export { Encoder } from "./encoder.js";
+export * from "./rows.js";

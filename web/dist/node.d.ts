@@ -1,0 +1,3 @@
+/** The package in Node. */
+import "./platform-node.js";
+export * from "./api.js";

@@ -1,0 +1,2 @@
+/** What runs in the Worker of a page. */
+import "./platform-web.js";

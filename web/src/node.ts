@@ -1,0 +1,4 @@
+/** The package in Node. */
+import "./platform-node.js";
+
+export * from "./api.js";
