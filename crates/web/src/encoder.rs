@@ -57,7 +57,7 @@ impl TextModel {
                     PromptChoice::Given(usual.unwrap_or_default())
                 }
             };
-            Ok(self.0.with_prompt(&choice)?.embed_flat(&texts)?)
+            Ok(self.0.with_prompt(&choice).embed_flat(&texts)?)
         };
         Ok(embed()?)
     }
