@@ -159,8 +159,8 @@ comparing vectors, and better. Scores are what the model's own library gives; hi
 
 Examples:
   weighbridge rerank -m bge-reranker-base \"how heavy?\" \"44 tonnes\" \"in Paris\"
-  weighbridge rerank -m bge-reranker-base \"how heavy is a lorry\" --input passages.txt -k 3
-  weighbridge rerank -m bge-reranker-base \"how heavy is a lorry\" --json < passages.txt"
+  weighbridge rerank -m bge-reranker-base \"how heavy?\" --input passages.txt -k 3
+  weighbridge rerank -m bge-reranker-base \"how heavy?\" --json < passages.txt"
 )]
 pub(crate) struct Rerank {
     #[command(flatten)]
