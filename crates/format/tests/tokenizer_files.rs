@@ -60,8 +60,23 @@ fn the_tokenizers_of_all_families_are_parsed() {
                 assert_eq!(tokens.iter().count() as u64, counted, "{path:?}");
                 assert!(tokens.iter().any(|token| token == piece.unk_token), "{path:?}");
             }
-            TokenModel::Other(kind) => assert_eq!((kind, counted > 100), (model, true)),
-            other => panic!("{other:?}"),
+            TokenModel::Unigram(_) => {
+                let file = TokenizerFile::parse_with_scores(&json).unwrap();
+                let TokenModel::Unigram(unigram) = file.into_model().unwrap() else {
+                    panic!("{path:?}");
+                };
+                assert_eq!(unigram.vocab.len() as u64, counted, "{path:?}");
+                assert!(unigram.unk_id < counted, "{path:?}");
+            }
+            TokenModel::Bpe(bpe) => {
+                let file = TokenizerFile::parse_with_numbers(&json).unwrap();
+                let vocabulary = file.into_vocabulary().unwrap();
+                assert_eq!(vocabulary.len() as u64, counted, "{path:?}");
+                let joined =
+                    |(a, b): &(String, String)| vocabulary.contains_key(&[&a[..], b].concat());
+                assert!(!bpe.has_dropout && bpe.merges.iter().all(joined), "{path:?}");
+            }
+            _ => panic!("{path:?}: {model}"),
         }
     }
     assert_eq!(files.len(), 27);
