@@ -71,6 +71,16 @@ function verdicts(paths: string[]): unknown[] {
   return all;
 }
 
+/** The module has no tokenizers but BERT's, and says so of models that need another one. */
+function withoutTokenizers(summary: unknown): unknown {
+  const model = (summary as { model?: { lacks?: string[] } }).model;
+  if (model?.lacks) {
+    const isOfTokenizer = /^(tokenizer|normalizer|pre-tokenizer) /;
+    model.lacks = model.lacks.filter((name) => !isOfTokenizer.test(name));
+  }
+  return summary;
+}
+
 async function compare(paths: string[], withStats = true): Promise<void> {
   const expected = verdicts(paths);
   for (const [i, path] of paths.entries()) {
@@ -89,7 +99,8 @@ async function compare(paths: string[], withStats = true): Promise<void> {
     if (printed.vocabulary) {
       printed.vocabulary = { tokens: printed.vocabulary.tokens };
     }
-    expect(withoutHints(await inspected(path, withStats)), path).toEqual(withoutHints(printed));
+    const shown = withoutHints(await inspected(path, withStats));
+    expect(withoutTokenizers(shown), path).toEqual(withoutTokenizers(withoutHints(printed)));
   }
 }
 
