@@ -9,6 +9,7 @@ __all__ = [
     "Encoder",
     "File",
     "Index",
+    "Reranker",
     "Words",
     "__version__",
     "build",
