@@ -1,5 +1,7 @@
 //! What a model needs and the encoder does not have is named, part by part.
 
+#![cfg(feature = "tokenizers")]
+
 use serde_json::{Value as Json, json};
 use weighbridge_encoder::lacks;
 use weighbridge_format::model::{Attachment, Container};

@@ -1,6 +1,8 @@
 //! Token numbers against the crate `tokenizers`, which defines what is right, and against reference
 //! numbers.
 
+#![cfg(feature = "tokenizers")]
+
 use rayon::prelude::*;
 use std::ops::Range;
 use tokenizers::{TruncationParams, normalizers::BertNormalizer};
