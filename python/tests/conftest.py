@@ -21,6 +21,16 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "quickstart"
 
 
+def family(name: str) -> Path:
+    """A small model of an architecture, with what its library makes of texts."""
+    root = Path(os.environ["WEIGHBRIDGE_ROOT"])
+    folder = Path(os.environ.get("WEIGHBRIDGE_REFERENCE", root / "../shared/reference")) / "families" / name
+    if not folder.is_dir():
+        missing = pytest.fail if os.environ.get("WEIGHBRIDGE_REQUIRE") else pytest.skip
+        missing(f"the reference family {name} is not there")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def minilm() -> Path:
     """all-MiniLM-L6-v2."""

@@ -1,25 +1,16 @@
 """Pairs of texts to scores, beside what sentence-transformers gives."""
 
 import json
-import os
-import pathlib
 
 import numpy as np
 import pytest
 import weighbridge
-
-root = pathlib.Path(os.environ["WEIGHBRIDGE_ROOT"])
-families = pathlib.Path(os.environ.get("WEIGHBRIDGE_REFERENCE", root / "../shared/reference")) / "families"
+from conftest import family
 
 
 @pytest.fixture(params=["cross-encoder-bert", "cross-encoder-xlmr"])
 def folder(request):
-    path = families / request.param
-    if not path.is_dir():
-        if os.environ.get("WEIGHBRIDGE_REQUIRE") == "1":
-            pytest.fail(f"{path} is not there")
-        pytest.skip(f"{path} is not there")
-    return path
+    return family(request.param)
 
 
 def test_scores_are_those_of_the_library(folder):
@@ -50,8 +41,5 @@ def test_documents_are_ranked(folder):
 
 
 def test_a_model_for_vectors_has_no_scores():
-    path = families / "mpnet"
-    if not path.is_dir():
-        pytest.skip(f"{path} is not there")
     with pytest.raises(weighbridge.UnsupportedError, match="no classifier"):
-        weighbridge.CrossEncoder(path)
+        weighbridge.CrossEncoder(family("mpnet"))

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from . import _native
 from ._dtypes import array_of
-from ._errors import InferenceError, RefusedError
+from ._errors import RefusedError
+from ._texts import check_process
 
 
 class CrossEncoder:
@@ -63,9 +64,7 @@ class CrossEncoder:
             convert_to_numpy: False gives a list
             convert_to_tensor: a tensor of torch
         """
-        if os.getpid() != self._process:
-            message = "the model was opened in another process, whose threads a fork does not have"
-            raise InferenceError(message, hint="open it in this process, or start processes by spawn")
+        check_process(self._process)
         pairs: list[Any] = list(sentences)
         single = len(pairs) == 2 and all(isinstance(text, str) for text in pairs)
         pairs = [pairs] if single else pairs

@@ -18,6 +18,13 @@ Vectors = NDArray[Any]
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 
 
+def check_process(opened_in: int) -> None:
+    """The threads of a model are not there in a process that was forked."""
+    if os.getpid() != opened_in:
+        message = "the model was opened in another process, whose threads a fork does not have"
+        raise InferenceError(message, hint="open it in this process, or start processes by spawn")
+
+
 class Encoder:
     """A model that turns texts into vectors.
 
@@ -159,7 +166,7 @@ class Encoder:
         if output_value != "sentence_embedding":
             raise UnsupportedError(f"output_value {output_value!r} is not supported", field="output_value")
         prompt = self._prompt(prompt_name, prompt)
-        self._check_process()
+        check_process(self._process)
         single, texts = isinstance(inputs, str), _texts(inputs)
         with bar(show_progress_bar) as tell:
             buffer = self._native.embed(texts, prompt, purpose, tell)
@@ -183,12 +190,6 @@ class Encoder:
         if single:
             return vectors[0]
         return vectors if convert_to_numpy else list(vectors)
-
-    def _check_process(self) -> None:
-        """The threads of a model are not there in a process that was forked."""
-        if os.getpid() != self._process:
-            message = "the encoder was made in another process, whose threads a fork does not have"
-            raise InferenceError(message, hint="open it in this process, or start processes by spawn")
 
     def similarity(self, first: Any, second: Any) -> Vectors:
         """The cosine of each vector of the first with each of the second."""
