@@ -1,10 +1,11 @@
 /** The package in a real browser: speed and memory, files and rows in a Worker, texts. */
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, expect, test } from "vitest";
 import { makeCards } from "../demo/sample.js";
+import { LARGE_END, LARGE_ROWS, writeLarge } from "./large.js";
 import { has, minilm, run, specification } from "./outside.js";
 import { launch } from "./page.js";
 
@@ -163,6 +164,26 @@ test("files are opened in a Worker: from the network range by range, and from a 
   expect(told.rules).toEqual(["EMBD-08", "EMBD-09"]);
   expect(told.error).toEqual(["WeighbridgeError", "not-found"]);
   expect(told.converted).toBeGreaterThan(10_000);
+});
+
+test("a File of 3 GB that somebody chose opens without being loaded", async () => {
+  const path = join(folder, "large.npy");
+  writeLarge(path);
+  await visit("/empty.html");
+  await page.evaluate(() => {
+    document.body.append(Object.assign(document.createElement("input"), { type: "file" }));
+  });
+  await page.locator("input[type=file]").setInputFiles(path);
+  const told = await page.evaluate(async () => {
+    const [chosen] = document.querySelector<HTMLInputElement>("input[type=file]")?.files ?? [];
+    const file = await window.weighbridge.open(chosen as File);
+    const [tensor] = file.tensors;
+    const rows = tensor?.shape[0] as number;
+    const last = await file.values(tensor?.name ?? "", { start: rows - 1 });
+    return { rows, end: [...last.data.subarray(0, 4)] as number[] };
+  });
+  expect(told).toEqual({ rows: LARGE_ROWS, end: LARGE_END });
+  rmSync(path);
 });
 
 test("rows are searched in a Worker with another import", async () => {

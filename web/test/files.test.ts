@@ -1,21 +1,12 @@
 /** Files of every format: what is in them, where they come from, what they become. */
-import {
-  closeSync,
-  ftruncateSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Container, open, verify, WeighbridgeError } from "weighbridge";
+import { LARGE_END, LARGE_ROWS, npyHeader, writeLarge } from "./large.js";
 import { run } from "./outside.js";
 
 const folder = mkdtempSync(join(tmpdir(), "weighbridge-"));
@@ -108,31 +99,14 @@ test("what convert makes is what the program writes", async () => {
   expect((await again.values(again.tensors[0]?.name as string)).dtype).toBe("f32");
 });
 
-/** The header of an array of f32, as NumPy writes it. */
-function npyHeader(rows: number, width: number): Buffer {
-  const text = `{'descr': '<f4', 'fortran_order': False, 'shape': (${rows}, ${width}), }`;
-  return Buffer.concat([
-    Buffer.from([0x93]),
-    Buffer.from("NUMPY\x01\x00\x76\x00"),
-    Buffer.from(`${text.padEnd(117)}\n`),
-  ]);
-}
-
 test("a file of 3 GB opens without being loaded", async () => {
-  // A hole, which takes no room on the disk.
   const path = join(folder, "large.npy");
-  const rows = 3_000_000_000 / 4 / 384;
-  const header = npyHeader(rows, 384);
-  const out = openSync(path, "w");
-  writeSync(out, header);
-  ftruncateSync(out, header.length + 3_000_000_000);
-  writeSync(out, Buffer.from(new Float32Array([1, 2, 3]).buffer), 0, 12, header.length + (rows - 1) * 384 * 4);
-  closeSync(out);
+  writeLarge(path);
   const before = process.memoryUsage().rss;
   const file = await open(path);
-  expect(file.tensors[0]?.shape).toEqual([rows, 384]);
-  const last = await file.values(file.tensors[0]?.name as string, { start: rows - 1 });
-  expect([...last.data.subarray(0, 4)]).toEqual([1, 2, 3, 0]);
+  expect(file.tensors[0]?.shape).toEqual([LARGE_ROWS, 384]);
+  const last = await file.values(file.tensors[0]?.name as string, { start: LARGE_ROWS - 1 });
+  expect([...last.data.subarray(0, 4)]).toEqual(LARGE_END);
   expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000);
   await file.close();
   rmSync(path);

@@ -3,11 +3,11 @@
 //! near the median: it is one of them. Where it is not, it is found by counting again and again.
 
 use super::list::blocks;
-use super::{BINS, Bins, Stats};
+use super::{Bins, Stats};
 use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::Level;
-use weighbridge_codec::tally::{Moments, collect_between, count_below};
+use weighbridge_codec::tally::{self, EDGES, Moments, collect_between, count_below};
 use weighbridge_format::{Encoding, Error, Tensor};
 use zerocopy::FromBytes;
 
@@ -15,13 +15,9 @@ use zerocopy::FromBytes;
 /// cache holds.
 const PART: usize = 1 << 21;
 const BLOCK: usize = 1 << 12;
-const PIECE: usize = 1 << 10;
 
 /// Values near the median are collected up to this many.
 const MOST: usize = 1 << 23;
-
-/// Edges between the bins of a histogram.
-const EDGES: usize = BINS - 1;
 
 /// Walks through all parts of a tensor, on all cores. `add` puts a block of values, whose number it is
 /// told, to what was found in its part; what parts found is joined in their order.
@@ -57,8 +53,8 @@ fn walk<T: Send>(
 struct First {
     /// Of each part by itself: joined in their order they don't depend on who did which.
     moments: Vec<Moments>,
-    /// The smallest and the largest value of each block: edges beyond them need no counting.
-    bounds: Vec<[f32; 2]>,
+    /// Whether all values of each block are finite.
+    finite: Vec<bool>,
     sample: Vec<f32>,
 }
 
@@ -106,7 +102,8 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     let mut bins = Bins::new(s.min, s.max, false);
     let edges = std::array::from_fn(|i| bins.edges.get(i + 1).map_or(f32::INFINITY, |e| above(*e)));
     let around = around_median(first.sample);
-    let mut second = count(tensor, level, edges, &first.bounds, around)?;
+    let counted = tally::Bins::new(s.min, s.max, edges);
+    let mut second = count(tensor, level, counted, &first.finite, around)?;
     let [lower, upper] = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
     let [lower, upper] = match second.select(lower, upper) {
         Some(found) => found.map(f64::from),
@@ -137,11 +134,7 @@ fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
                 Some(sum) => *sum = sum.join(moments),
                 None => first.moments.push(moments),
             }
-            let all_finite = moments.finite == values.len() as u64;
-            first.bounds.push(match all_finite {
-                true => [moments.min, moments.max],
-                false => [f32::NEG_INFINITY, f32::INFINITY],
-            });
+            first.finite.push(moments.finite == values.len() as u64);
             // From another place in each block, so that no column of a matrix is preferred.
             let start = number.wrapping_mul(0x9E37_79B1) >> 8 & 0xFFFF;
             let some = values.iter().skip(start % every).step_by(every);
@@ -149,7 +142,7 @@ fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
         },
         |mut a, b| {
             a.moments.extend(b.moments);
-            a.bounds.extend(b.bounds);
+            a.finite.extend(b.finite);
             a.sample.extend(b.sample);
             a
         },
@@ -174,8 +167,8 @@ fn around_median(mut sample: Vec<f32>) -> [f32; 2] {
 fn count(
     tensor: &Tensor,
     level: Level,
-    edges: [f32; EDGES],
-    bounds: &[[f32; 2]],
+    bins: tally::Bins,
+    finite: &[bool],
     [low, high]: [f32; 2],
 ) -> Result<Second, Error> {
     // Neither of the two is collected: either may be there in great numbers.
@@ -184,17 +177,10 @@ fn count(
         tensor,
         Second::default,
         |second, number, values| {
-            let all = [f32::NEG_INFINITY, f32::INFINITY];
-            let [min, max] = bounds.get(number).copied().unwrap_or(all);
-            let first = edges.partition_point(|edge| *edge <= min);
-            let last = edges.partition_point(|edge| *edge <= max).max(first);
-            second.below[last..].iter_mut().for_each(|below| *below += values.len() as u64);
+            let is_finite = finite.get(number).copied().unwrap_or(false);
             let had = second.near.len();
-            // In pieces, so that the next values are fetched while these are counted.
-            for piece in values.chunks(PIECE) {
-                count_below(level, piece, &edges[first..last], &mut second.below[first..last]);
-                second.before += collect_between(level, piece, near, &mut second.near);
-            }
+            bins.count(level, values, is_finite, &mut second.below);
+            second.before += collect_between(level, values, near, &mut second.near);
             second.nearby += (second.near.len() - had) as u64;
             second.near.truncate(MOST);
         },
