@@ -47,6 +47,9 @@ fn main() -> Outcome<()> {
         [verb, folder, texts] if verb == share::CHILD => {
             share::child(Path::new(folder), Path::new(texts))
         }
+        [verb, folder, peer, texts] if verb == share::VARIANT_CHILD => {
+            share::variant_child(Path::new(folder), Path::new(peer), Path::new(texts))
+        }
         [verb, paths @ .., cores] if verb == encode::CHILD => {
             let paths: Vec<_> = paths.iter().map(Path::new).collect();
             encode::child(&paths, cores.parse()?)

@@ -1,6 +1,6 @@
 //! How much of the processor's arithmetic the encoder uses: operations a second, beside a large f32
 //! matrix product, on one core and on two. For the real model, and for one of bge-base's size with
-//! random weights.
+//! random weights; models of other architectures beside that one.
 
 use crate::files::Files;
 use crate::table::{Row, operations_ratio, rate_ratio};
@@ -24,13 +24,18 @@ const SHARE: f64 = 0.85;
 /// How much faster two cores are to be than one.
 const TWO_CORES: f64 = 1.85;
 
+/// The share of BERT's rate that other architectures of its size are to have.
+const VARIANT: f64 = 0.9;
+
+pub const VARIANT_CHILD: &str = "share-variant";
+
 /// Rows, depth and columns of the product: a batch as large as libraries like it.
 const PRODUCT: [usize; 3] = [1536, 768, 1536];
 
 pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     let texts = Workloads::write(&files.work.join("texts"))?;
-    let base = files.work.join("base");
-    make_base(&files.model_folder, &base)?;
+    let base = files.work.join(BERT.folder);
+    make(&BERT, &files.model_folder, &base)?;
     let mut rows = Vec::new();
     for (name, folder, part) in [("MiniLM", &files.model_folder, 10), ("12 x 768", &base, 64)] {
         for (what, list) in [("mixed texts", &texts.mixed), ("128 tokens", &texts.p128)] {
@@ -61,7 +66,59 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
             }
         }
     }
+    for (name, shape) in [("rotary and gated", &NOMIC), ("ModernBERT", &MODERNBERT)] {
+        let folder = files.work.join(shape.folder);
+        make(shape, &files.model_folder, &folder)?;
+        for (what, list) in [("mixed texts", &texts.mixed), ("256 tokens", &texts.p256)] {
+            let list = &list.list[..list.list.len() / 64];
+            let file = files.work.join("share.json");
+            std::fs::write(&file, serde_json::to_vec(list)?)?;
+            let mut command = Command::new("taskset");
+            command.args(["-c", "0"]).arg(std::env::current_exe()?);
+            let [f32, peer_f32, q8, peer_q8, counts] = process::samples(
+                command.arg(VARIANT_CHILD).arg(&folder).arg(&base).arg(&file),
+            )?;
+            let [operations, peer_operations] = counts.0[..] else {
+                return Err("the measuring process said too little".into());
+            };
+            for (precision, ours, peer) in [("f32", &f32, &peer_f32), ("q8", &q8, &peer_q8)] {
+                let what = format!(
+                    "{precision}, 12 x 768 {name}, {what}, one core; peer: ours, BERT of that size"
+                );
+                let (ours, peer) = ((ours, operations), (peer, peer_operations));
+                rows.push(operations_ratio(&what, ours, peer, Some(VARIANT)));
+            }
+        }
+    }
     Ok(rows)
+}
+
+/// A measuring process that embeds with two models in turn, in f32 and in q8.
+pub fn variant_child(folder: &Path, peer: &Path, texts: &Path) -> Outcome<()> {
+    let list: Vec<String> = serde_json::from_slice(&std::fs::read(texts)?)?;
+    let mut encoders = Vec::new();
+    for precision in [Precision::F32, Precision::Q8] {
+        for folder in [folder, peer] {
+            let settings = Settings { precision, threads: Some(1), ..Default::default() };
+            encoders.push(Encoder::open_with(folder, &settings)?);
+        }
+    }
+    let mut samples: [Samples; 5] = Default::default();
+    for round in 0..=ROUNDS {
+        for (encoder, samples) in encoders.iter().zip(&mut samples) {
+            let (time, vectors) = seconds(|| encoder.embed(&list));
+            std::hint::black_box(vectors?);
+            if round > 0 {
+                samples.0.push(time);
+            }
+        }
+    }
+    for (encoder, folder) in encoders.iter().zip([folder, peer]) {
+        let all = list.iter().map(|text| operations(encoder, folder, text));
+        samples[4].0.push(all.sum::<Outcome<f64>>()?);
+    }
+    process::print(&samples);
+    Ok(())
 }
 
 /// The measuring process, bound to as many cores as there are to be threads. Prints times of f32, of
@@ -133,17 +190,134 @@ fn product([m, k, n]: [usize; 3], a: &[f32], b: &[f32], c: &mut [f32]) {
 /// What the products of a text are made of: weights with tokens, and tokens with tokens.
 fn operations(encoder: &Encoder, folder: &Path, text: &str) -> Outcome<f64> {
     let config: Value = serde_json::from_slice(&std::fs::read(folder.join("config.json"))?)?;
-    let number = |name: &str| config[name].as_f64().ok_or(format!("no {name}"));
-    let (layers, hidden) = (number("num_hidden_layers")?, number("hidden_size")?);
-    let weights = hidden * (4.0 * hidden + 2.0 * number("intermediate_size")?);
+    let number = |names: [&str; 2]| {
+        let found = names.iter().find_map(|name| config[*name].as_f64());
+        found.ok_or(format!("no {}", names[0]))
+    };
+    let layers = number(["num_hidden_layers", "n_layer"])?;
+    let hidden = number(["hidden_size", "n_embd"])?;
+    let wide = number(["intermediate_size", "n_inner"])?;
+    // A gate is a third matrix.
+    let matrices = if config["model_type"] == "bert" { 2.0 } else { 3.0 };
+    let weights = hidden * (4.0 * hidden + matrices * wide);
     let mut ids = Vec::new();
     encoder.tokenizer().encode_into(text, encoder.max_tokens(), &mut ids);
     let tokens = ids.len() as f64;
-    Ok(layers * tokens * (2.0 * weights + 4.0 * tokens * hidden))
+    // Layers that attend to neighbours alone need the products with these only.
+    let every = config["global_attn_every_n_layers"].as_f64().unwrap_or(1.0);
+    let window = config["local_attention"].as_f64().unwrap_or(tokens);
+    let whole = (layers / every).ceil();
+    let seen = whole * tokens + (layers - whole) * tokens.min(window + 1.0);
+    Ok(tokens * (2.0 * layers * weights + 4.0 * seen * hidden))
 }
 
-/// A model of bge-base's size: the tokenizer and settings of the real one, and random weights.
-fn make_base(model: &Path, to: &Path) -> Outcome<()> {
+const LAYERS: usize = 12;
+const HIDDEN: usize = 768;
+
+/// A model with random weights.
+struct Shape {
+    folder: &'static str,
+    /// What config.json says besides, or instead of what the real model's does.
+    config: fn() -> Value,
+    /// Tensors that are there once, and in each layer, behind the layer's number.
+    once: &'static [(&'static str, &'static [usize])],
+    start: &'static str,
+    layer: &'static [(&'static str, &'static [usize])],
+}
+
+/// Of bge-base's size.
+const BERT: Shape = Shape {
+    folder: "base",
+    config: || {
+        json!({"num_hidden_layers": LAYERS, "hidden_size": HIDDEN, "intermediate_size": 3072,
+            "num_attention_heads": 12})
+    },
+    once: &[
+        ("embeddings.word_embeddings.weight", &[30522, HIDDEN]),
+        ("embeddings.position_embeddings.weight", &[512, HIDDEN]),
+        ("embeddings.token_type_embeddings.weight", &[2, HIDDEN]),
+        ("embeddings.LayerNorm.weight", &[HIDDEN]),
+        ("embeddings.LayerNorm.bias", &[HIDDEN]),
+    ],
+    start: "encoder.layer.",
+    layer: &[
+        ("attention.self.query.weight", &[HIDDEN, HIDDEN]),
+        ("attention.self.query.bias", &[HIDDEN]),
+        ("attention.self.key.weight", &[HIDDEN, HIDDEN]),
+        ("attention.self.key.bias", &[HIDDEN]),
+        ("attention.self.value.weight", &[HIDDEN, HIDDEN]),
+        ("attention.self.value.bias", &[HIDDEN]),
+        ("attention.output.dense.weight", &[HIDDEN, HIDDEN]),
+        ("attention.output.dense.bias", &[HIDDEN]),
+        ("intermediate.dense.weight", &[3072, HIDDEN]),
+        ("intermediate.dense.bias", &[3072]),
+        ("output.dense.weight", &[HIDDEN, 3072]),
+        ("output.dense.bias", &[HIDDEN]),
+        ("attention.output.LayerNorm.weight", &[HIDDEN]),
+        ("attention.output.LayerNorm.bias", &[HIDDEN]),
+        ("output.LayerNorm.weight", &[HIDDEN]),
+        ("output.LayerNorm.bias", &[HIDDEN]),
+    ],
+};
+
+/// Of nomic-embed-text's.
+const NOMIC: Shape = Shape {
+    folder: "rotary",
+    config: || {
+        json!({"model_type": "nomic_bert", "architectures": ["NomicBertModel"], "n_layer": LAYERS,
+            "num_hidden_layers": null, "n_embd": HIDDEN, "hidden_size": null, "n_inner": 3072,
+            "intermediate_size": null, "n_head": 12, "num_attention_heads": null,
+            "n_positions": 2048, "max_position_embeddings": null, "rotary_emb_base": 1000,
+            "activation_function": "swiglu", "hidden_act": null, "position_embedding_type": null})
+    },
+    once: &[
+        ("embeddings.word_embeddings.weight", &[30522, HIDDEN]),
+        ("embeddings.token_type_embeddings.weight", &[2, HIDDEN]),
+        ("emb_ln.weight", &[HIDDEN]),
+        ("emb_ln.bias", &[HIDDEN]),
+    ],
+    start: "encoder.layers.",
+    layer: &[
+        ("attn.Wqkv.weight", &[3 * HIDDEN, HIDDEN]),
+        ("attn.out_proj.weight", &[HIDDEN, HIDDEN]),
+        ("mlp.fc11.weight", &[3072, HIDDEN]),
+        ("mlp.fc12.weight", &[3072, HIDDEN]),
+        ("mlp.fc2.weight", &[HIDDEN, 3072]),
+        ("norm1.weight", &[HIDDEN]),
+        ("norm1.bias", &[HIDDEN]),
+        ("norm2.weight", &[HIDDEN]),
+        ("norm2.bias", &[HIDDEN]),
+    ],
+};
+
+/// As wide as ModernBERT-base, which has 22 layers.
+const MODERNBERT: Shape = Shape {
+    folder: "modern",
+    config: || {
+        json!({"model_type": "modernbert", "architectures": ["ModernBertModel"],
+            "num_hidden_layers": LAYERS, "hidden_size": HIDDEN, "intermediate_size": 1152,
+            "num_attention_heads": 12, "max_position_embeddings": 2048,
+            "global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "local_attention": 128,
+            "global_attn_every_n_layers": 3, "norm_eps": 1e-5, "position_embedding_type": null})
+    },
+    once: &[
+        ("embeddings.tok_embeddings.weight", &[30522, HIDDEN]),
+        ("embeddings.norm.weight", &[HIDDEN]),
+        ("final_norm.weight", &[HIDDEN]),
+    ],
+    start: "layers.",
+    layer: &[
+        ("attn_norm.weight", &[HIDDEN]),
+        ("attn.Wqkv.weight", &[3 * HIDDEN, HIDDEN]),
+        ("attn.Wo.weight", &[HIDDEN, HIDDEN]),
+        ("mlp_norm.weight", &[HIDDEN]),
+        ("mlp.Wi.weight", &[2 * 1152, HIDDEN]),
+        ("mlp.Wo.weight", &[HIDDEN, 1152]),
+    ],
+};
+
+/// Makes a model of the tokenizer and settings of the real one, and random weights.
+fn make(shape: &Shape, model: &Path, to: &Path) -> Outcome<()> {
     let weights = to.join("model.safetensors");
     if weights.exists() {
         return Ok(());
@@ -159,41 +333,15 @@ fn make_base(model: &Path, to: &Path) -> Outcome<()> {
         }
         Ok(std::fs::write(to.join(name), serde_json::to_vec(&file)?)?)
     };
-    let [layers, hidden, wide] = [12, 768, 3072];
-    edited(
-        "config.json",
-        json!({"num_hidden_layers": layers, "hidden_size": hidden, "intermediate_size": wide,
-            "num_attention_heads": 12}),
-    )?;
-    edited("1_Pooling/config.json", json!({"word_embedding_dimension": hidden}))?;
+    edited("config.json", (shape.config)())?;
+    edited("1_Pooling/config.json", json!({"word_embedding_dimension": HIDDEN}))?;
     edited("sentence_bert_config.json", json!({"max_seq_length": 256}))?;
-    let mut tensors: Vec<(String, Vec<usize>)> = Vec::new();
-    let mut tensor = |name: String, shape: &[usize]| tensors.push((name, shape.to_vec()));
-    for (name, rows) in [("word", 30522), ("position", 512), ("token_type", 2)] {
-        tensor(format!("embeddings.{name}_embeddings.weight"), &[rows, hidden]);
-    }
-    for end in ["weight", "bias"] {
-        tensor(format!("embeddings.LayerNorm.{end}"), &[hidden]);
-    }
-    for layer in 0..layers {
-        let products = [
-            ("attention.self.query", hidden, hidden),
-            ("attention.self.key", hidden, hidden),
-            ("attention.self.value", hidden, hidden),
-            ("attention.output.dense", hidden, hidden),
-            ("intermediate.dense", wide, hidden),
-            ("output.dense", hidden, wide),
-        ];
-        for (name, columns, depth) in products {
-            tensor(format!("encoder.layer.{layer}.{name}.weight"), &[columns, depth]);
-            tensor(format!("encoder.layer.{layer}.{name}.bias"), &[columns]);
-        }
-        for name in ["attention.output.LayerNorm", "output.LayerNorm"] {
-            tensor(format!("encoder.layer.{layer}.{name}.weight"), &[hidden]);
-            tensor(format!("encoder.layer.{layer}.{name}.bias"), &[hidden]);
-        }
-    }
-    write_random(&weights, &tensors)
+    let once = shape.once.iter().map(|(name, shape)| ((*name).to_owned(), shape.to_vec()));
+    let layers = (0..LAYERS).flat_map(|layer| {
+        let own = move |name| format!("{}{layer}.{name}", shape.start);
+        shape.layer.iter().map(move |(name, shape)| (own(*name), shape.to_vec()))
+    });
+    write_random(&weights, &once.chain(layers).collect::<Vec<_>>())
 }
 
 /// Normalizations begin as they do in training, everything else is small and random.
@@ -215,7 +363,8 @@ fn write_random(path: &PathBuf, tensors: &[(String, Vec<usize>)]) -> Outcome<()>
     let mut random = Random(23);
     for (name, shape) in tensors {
         for _ in 0..shape.iter().product::<usize>() {
-            let value = match name.ends_with("LayerNorm.weight") {
+            // Those of normalizations have one dimension.
+            let value = match name.ends_with("weight") && shape.len() == 1 {
                 true => 1.0,
                 false => (random.below(2001) as f32 - 1000.0) / 30_000.0,
             };

@@ -12,7 +12,7 @@ use crate::id::{self, ModelId};
 use crate::layers::{Packing, Scratch};
 use crate::pool::Pool;
 use crate::schedule::{Call, Schedule, Texts, Turn};
-use crate::settings::{Assumption, ResolvedSettings, Settings};
+use crate::settings::{Assumption, ResolvedSettings, Settings, Use};
 use crate::team::Team;
 use crate::tokenizer::Tokenizer;
 use prompt::prompted;
@@ -108,11 +108,11 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// When the model is not a BERT, or lacks tensors, metadata or a vocabulary; when its weights
-    /// are NaN or infinite; or when the settings ask for what the model can't do, such as more
-    /// tokens than it has positions.
+    /// When the model needs what there is not here (see [`lacks`](crate::lacks)), or lacks tensors,
+    /// metadata or a vocabulary; when its weights are NaN or infinite; or when the settings ask for
+    /// what the model can't do, such as more tokens than it has positions.
     pub fn new(container: &Container, settings: &Settings) -> Result<Encoder, Error> {
-        Encoder::load(container, settings, Packing::of(settings.precision), false)
+        Encoder::load(container, settings, Packing::of(settings.precision), Use::Vectors)
     }
 
     /// Loads a model for vectors, or for scores of pairs.
@@ -120,11 +120,12 @@ impl Encoder {
         container: &Container,
         settings: &Settings,
         packing: Packing,
-        for_scores: bool,
+        what_for: Use,
     ) -> Result<Encoder, Error> {
         container.start_damage_check();
         let spec = ModelSpec::of(container)?;
-        let architecture = crate::support::check(&spec, for_scores || settings.pooling.is_some())?;
+        let is_pooling_set = what_for == Use::Scores || settings.pooling.is_some();
+        let architecture = crate::support::check(&spec, is_pooling_set)?;
         let pool = Pool::new(settings.threads)?;
         let (model, tokenizer) = pool.install(|| {
             // The weights take longest; the words are read beside them.
@@ -141,19 +142,22 @@ impl Encoder {
             let what = format!("the vocabulary has {tokens} tokens, and {rows} have a vector");
             return Err(Error::refused(what, "vocabulary and weights are of different models"));
         }
-        let (head, settings) = if for_scores {
-            let prefix = architecture.tensors(container).prefix();
-            let classifier = Classifier::load(&spec, container, prefix, sizes.hidden)?;
-            let labels = classifier.labels();
-            let settings = Settings { dimensions: None, ..settings.clone() };
-            let settings = ResolvedSettings::new(&settings, &spec, sizes, labels, true)?;
-            (Head::Scores(Box::new(classifier)), settings)
-        } else {
-            let pooled = sizes.hidden * settings.poolings(&spec).len();
-            let dense = head::dense_layers(&spec, container, pooled)?;
-            let width = dense.last().map_or(pooled, Dense::width);
-            let resolved = ResolvedSettings::new(settings, &spec, sizes, width, false)?;
-            (Head::Vector(dense), resolved)
+        let (head, settings) = match what_for {
+            Use::Scores => {
+                let prefix = architecture.tensors(container).prefix();
+                let classifier = Classifier::load(&spec, container, prefix, sizes.hidden)?;
+                let labels = classifier.labels();
+                let settings = Settings { dimensions: None, ..settings.clone() };
+                let settings = ResolvedSettings::new(&settings, &spec, sizes, labels, what_for)?;
+                (Head::Scores(Box::new(classifier)), settings)
+            }
+            Use::Vectors => {
+                let pooled = sizes.hidden * settings.poolings(&spec).len();
+                let dense = head::dense_layers(&spec, container, pooled)?;
+                let width = dense.last().map_or(pooled, Dense::width);
+                let resolved = ResolvedSettings::new(settings, &spec, sizes, width, what_for)?;
+                (Head::Vector(dense), resolved)
+            }
         };
         let schedule = Schedule::new(pool.threads(), model.most_members());
         let (spare, weights) = (Mutex::default(), architecture.weights(container));

@@ -5,11 +5,13 @@ mod classifier;
 
 pub(crate) use classifier::Classifier;
 
+use crate::kernels::lanes::layer_norm;
 use crate::kernels::walk::Activation;
 use crate::layers::linear::RoundedRows;
 use crate::layers::{Linear, Output, Packing};
 use crate::settings::{Pooling, ResolvedSettings};
 use serde::Deserialize;
+use weighbridge_codec::simd::Level;
 use weighbridge_format::model::Attachment;
 use weighbridge_format::spec::{ModelSpec, Module};
 use weighbridge_format::wire::to_len;
@@ -19,6 +21,9 @@ use weighbridge_format::{Container, Error, Formats, Input, Options};
 pub(crate) const DENSE: &str = "Dense";
 /// The widest vector that a dense layer may make.
 const WIDEST: usize = 1 << 16;
+
+/// What the layer normalization adds to the variance that comes before cutting: PyTorch's own.
+const CENTRING_EPSILON: f32 = 1e-5;
 
 /// What stands behind the layers of a model.
 #[derive(Debug)]
@@ -181,7 +186,7 @@ impl Head {
                 pool(rows, width, skipped, mode, vector);
             }
         };
-        if dense.is_empty() {
+        if dense.is_empty() && !settings.centres {
             // What is cut off need not be made.
             pool_all(vector);
         } else {
@@ -189,6 +194,10 @@ impl Head {
             pool_all(&mut made);
             for dense in dense {
                 made = apply(&dense.linear, dense.activation, &made);
+            }
+            if settings.centres {
+                let (gains, shifts) = (vec![1.0; made.len()], vec![0.0; made.len()]);
+                layer_norm(Level::best(), &mut made, &gains, &shifts, CENTRING_EPSILON);
             }
             vector.copy_from_slice(&made[..vector.len()]);
         }

@@ -2,7 +2,7 @@
 
 use crate::encoder::Encoder;
 use crate::layers::Packing;
-use crate::settings::Settings;
+use crate::settings::{Settings, Use};
 #[cfg(feature = "fs")]
 use std::path::Path;
 use weighbridge_format::{Container, Error};
@@ -56,7 +56,7 @@ impl Reranker {
     /// Those of [`Encoder::new`], and when the model has no classifier behind its layers.
     pub fn new(container: &Container, settings: &Settings) -> Result<Reranker, Error> {
         let packing = Packing::of(settings.precision);
-        Ok(Reranker { encoder: Encoder::load(container, settings, packing, true)? })
+        Ok(Reranker { encoder: Encoder::load(container, settings, packing, Use::Scores)? })
     }
 
     /// How many scores a pair of texts has; nearly always it is one.

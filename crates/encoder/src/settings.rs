@@ -89,9 +89,16 @@ pub enum Assumption {
     Pooling(Fact<Vec<Pooling>>),
     /// Whether vectors are scaled to length 1.
     Normalize(Fact<bool>),
+    /// The first values of a vector are one by themselves.
+    Dimensions {
+        /// So many values were asked for.
+        kept: usize,
+        /// So many there are.
+        of: usize,
+    },
 }
 
-/// `mean pooling`, `normalized`, and the family that it is known of.
+/// `mean pooling`, `normalized`, and the family that it is known of; `128 of 384 values are enough`.
 impl fmt::Display for Assumption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said_by = match self {
@@ -103,6 +110,9 @@ impl fmt::Display for Assumption {
                 f.write_str(if fact.value { "normalized" } else { "not normalized" })?;
                 &fact.said_by
             }
+            Assumption::Dimensions { kept, of } => {
+                return write!(f, "{kept} of {of} values are enough");
+            }
         };
         match said_by {
             SaidBy::Family(family) => write!(f, " (known of {family})"),
@@ -111,12 +121,23 @@ impl fmt::Display for Assumption {
     }
 }
 
+/// What a model is loaded for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// A vector of each text.
+    Vectors,
+    /// Scores of pairs of texts.
+    Scores,
+}
+
 /// The settings in use: the user's, or else the model's.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedSettings {
     pub assumed: Vec<Assumption>,
     pub pooling: Vec<Pooling>,
     pub normalize: bool,
+    /// Whether vectors go through a layer normalization before they are cut to fewer values.
+    pub centres: bool,
     pub max_tokens: usize,
     pub dimensions: usize,
 }
@@ -128,14 +149,14 @@ impl ResolvedSettings {
         spec: &ModelSpec,
         sizes: Sizes,
         width: usize,
-        for_scores: bool,
+        what_for: Use,
     ) -> Result<ResolvedSettings, Error> {
         let positions = sizes.positions;
         let modes = settings.poolings(spec);
         // A model whose first token is classified need not say how others would be pooled.
-        let pooling = match for_scores {
-            true => Vec::new(),
-            false => supported_pooling(modes).map_err(Lack::into_error)?.to_vec(),
+        let pooling = match what_for {
+            Use::Scores => Vec::new(),
+            Use::Vectors => supported_pooling(modes).map_err(Lack::into_error)?.to_vec(),
         };
         let normalize = settings.normalize.unwrap_or(spec.normalize.value);
         let model_limit = spec.max_tokens.as_ref().map(|limit| to_len(limit.value));
@@ -159,8 +180,18 @@ impl ResolvedSettings {
                 format!("{dimensions} dimensions were asked for, but the vectors have {width}");
             return Err(Error::refused(what, format!("from 1 to {width}")));
         }
-        let assumed = if for_scores { Vec::new() } else { assumed(settings, spec, &pooling) };
-        Ok(ResolvedSettings { assumed, pooling, normalize, max_tokens, dimensions })
+        let mut assumed = match what_for {
+            Use::Scores => Vec::new(),
+            Use::Vectors => assumed(settings, spec, &pooling),
+        };
+        let is_cut = dimensions < width;
+        if is_cut && !spec.matryoshka.contains(&(dimensions as u64)) {
+            assumed.push(Assumption::Dimensions { kept: dimensions, of: width });
+        }
+        // Vectors that were made to be cut have a length of their own afterwards.
+        let centres = is_cut && spec.matryoshka_norm.value;
+        let normalize = normalize || (centres && settings.normalize.is_none());
+        Ok(ResolvedSettings { assumed, pooling, normalize, centres, max_tokens, dimensions })
     }
 }
 

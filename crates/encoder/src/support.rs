@@ -4,7 +4,7 @@ use crate::architectures::Architecture;
 use crate::head::DENSE;
 use crate::settings::supported_pooling;
 use weighbridge_format::spec::tokenizer::Step;
-use weighbridge_format::spec::{Activation, Misstatement, ModelSpec};
+use weighbridge_format::spec::{Activation, Misstatement, ModelSpec, Positions, RopeScaling};
 use weighbridge_format::{Advice, Error};
 
 /// Modules of sentence-transformers that are understood.
@@ -121,6 +121,13 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
             message: format!("the architecture {shown} is not supported"),
             advice: Advice::from(advice),
         });
+        if let Some(code) = &spec.remote_code {
+            list.push(Lack {
+                name: format!("remote code {code}"),
+                message: format!("the model needs remote code, {code}"),
+                advice: Advice::from("code that comes with a model is never run"),
+            });
+        }
     }
     let mut add = |name: String, message: String, advice: &'static str| {
         list.push(Lack { name, message, advice: Advice::from(advice) });
@@ -131,9 +138,38 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
         let message = format!("position embeddings of type \"{scheme}\" are not known");
         add(format!("position embeddings {scheme}"), message, "only those that such models have");
     }
+    if architecture.is_some_and(|known| *known.positions() == Positions::Rotary) {
+        for (is_said, key) in [
+            (spec.rope_theta.is_some(), "rope_theta"),
+            (spec.positions.is_some(), "max_position_embeddings"),
+            (
+                spec.local_layers.value.is_empty() || spec.local_attention.is_some(),
+                "local_attention",
+            ),
+        ] {
+            // What is said and makes no sense is an error of its own.
+            if !is_said && spec.misstatements.is_empty() {
+                let message = format!("nothing says the {key} of the model");
+                add(format!("setting {key}"), message, "config.json would");
+            }
+        }
+    }
+    if let RopeScaling::Other(name) = &spec.rope_scaling.value {
+        let message = format!("rotary positions that are stretched by \"{name}\" are not known");
+        add(format!("rope scaling {name}"), message, "default, linear and ntk are");
+    }
+    for Misstatement { field, expected, found } in &spec.unusual {
+        let key = field.rsplit(' ').next().unwrap_or(field);
+        let message = format!("{field} is {found}, which is not supported");
+        let advice = Advice::from(format!("{expected} is"));
+        list.push(Lack { name: format!("setting {key} {found}"), message, advice });
+    }
+    let mut add = |name: String, message: String, advice: &'static str| {
+        list.push(Lack { name, message, advice: Advice::from(advice) });
+    };
     if let Activation::Other(name) = &spec.activation.value {
         let message = format!("the activation \"{name}\" is not known");
-        add(format!("activation {name}"), message, "gelu, gelu_new and relu are");
+        add(format!("activation {name}"), message, "gelu, gelu_new, relu and silu are");
     }
     for module in spec.modules.iter().filter(|m| !MODULES.contains(&m.kind.as_str())) {
         add(

@@ -1,7 +1,7 @@
 //! The tensors of a model, found by name and held against the shapes that are expected.
 
 use weighbridge_codec::scan::all_finite;
-use weighbridge_format::spec::{Architecture, ModelTensors};
+use weighbridge_format::spec::{Architecture, ModelTensors, Names};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Container, Error, Listing, Tensor};
 
@@ -23,6 +23,11 @@ impl<'a> Tensors<'a> {
     /// The architecture that gives them their names.
     pub(crate) fn architecture(&self) -> &'static Architecture {
         self.named.architecture()
+    }
+
+    /// The names that it has for them.
+    pub(crate) fn names(&self) -> &'static Names {
+        self.named.names()
     }
 
     /// What stands in front of the names in the file.
@@ -84,6 +89,12 @@ impl<'a> Tensors<'a> {
             true => Ok(values),
             false => Err(not_finite(name)),
         }
+    }
+
+    /// The bias beside the weights of this name: zeros where there need be none and is none.
+    pub(crate) fn bias(&self, name: &str, len: usize, required: bool) -> Result<Vec<f32>, Error> {
+        let name = format!("{name}.bias");
+        if required || self.has(&name) { self.vector(&name, len) } else { Ok(vec![0.0; len]) }
     }
 }
 

@@ -3,11 +3,11 @@
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
-use weighbridge_encoder::{Encoder, PromptChoice, Reranker, Settings};
+use weighbridge_encoder::{Encoder, Precision, PromptChoice, Reranker, Settings};
 use weighbridge_testkit::data::reference;
 
 /// The folders of models that can be run.
-const MODELS: [&str; 12] = [
+const MODELS: [&str; 17] = [
     "xlmr-unigram",
     "bert-unigram",
     "mpnet",
@@ -20,6 +20,11 @@ const MODELS: [&str; 12] = [
     "bert-pooling/mean-no-prompt",
     "bert-pooling/mean-sqrt-len",
     "bert-pooling/weightedmean",
+    "nomic",
+    "modernbert",
+    "modernbert-mean",
+    "gte-new",
+    "gte-new-multilingual",
 ];
 
 /// The numbers of a .npy file of f32.
@@ -86,7 +91,9 @@ impl Expected {
             let vectors = self.json["vectors"].as_str().unwrap();
             self.check(&plain, &self.texts, &self.json["token_ids"], vectors, what);
             for (name, said) in self.json["prompted"].as_object().into_iter().flatten() {
-                let encoder = encoder.with_prompt(&PromptChoice::Given(name.clone()));
+                // One without a text is none.
+                let given = if said["prompt"] == "" { String::new() } else { name.clone() };
+                let encoder = encoder.with_prompt(&PromptChoice::Given(given));
                 let places = said["texts"].as_array().unwrap().iter();
                 let texts: Vec<_> =
                     places.map(|i| self.texts[i.as_u64().unwrap() as usize].clone()).collect();
@@ -138,7 +145,70 @@ fn models_give_the_vectors_of_their_libraries() {
         }
         visited += 1;
     }
-    assert_eq!(visited, 24);
+    assert_eq!(visited, 33);
+}
+
+/// With rounded weights and rows, vectors are near those of the library.
+#[test]
+fn every_precision_is_near() {
+    let mut visited = 0;
+    for name in MODELS {
+        let Some(folder) = reference(&format!("families/{name}")) else { return };
+        let expected = Expected::read(&folder);
+        let wanted = numbers(&folder.join(expected.json["vectors"].as_str().unwrap()));
+        for (precision, bound) in [(Precision::Bf16, 0.999), (Precision::Q8, 0.999)] {
+            for threads in [1, 2] {
+                let settings =
+                    Settings { threads: Some(threads), precision, ..Settings::default() };
+                let encoder = Encoder::open_with(&folder, &settings).unwrap();
+                let encoder = match expected.json["default_prompt_name"].as_str() {
+                    Some(name) => encoder.with_prompt(&PromptChoice::Given(name.to_owned())),
+                    None => encoder,
+                };
+                let width = encoder.dimensions();
+                let found = encoder.embed_flat(&expected.texts).unwrap();
+                for (a, b) in found.chunks_exact(width).zip(wanted.chunks_exact(width)) {
+                    let dot =
+                        |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>();
+                    let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+                    assert!(cosine > bound, "{name} {precision:?}: {cosine}");
+                }
+                visited += 1;
+            }
+        }
+    }
+    assert_eq!(visited, 4 * MODELS.len());
+}
+
+/// Models that were trained so that their first values are a vector by themselves, and say how these are
+/// taken.
+#[test]
+fn shorter_vectors_are_made_as_published() {
+    let Some(folder) = reference("families/nomic") else { return };
+    let expected = Expected::read(&folder);
+    let said = &expected.json["matryoshka"];
+    let dimensions = said["dimension"].as_u64().unwrap() as usize;
+    let settings = Settings { dimensions: Some(dimensions), ..Settings::default() };
+    let wanted = numbers(&folder.join(said["vectors"].as_str().unwrap()));
+    let place = tempfile::tempdir().unwrap();
+    // The recipe is known by the name.
+    for (name, is_known) in [("nomic-embed-text-v1.5", true), ("another", false)] {
+        let model = place.path().join(name);
+        std::fs::create_dir(&model).unwrap();
+        resaved(&folder, &model);
+        let encoder = Encoder::open_with(&model, &settings).unwrap();
+        let found = encoder.embed_flat(&expected.texts).unwrap();
+        assert_eq!(found.len(), wanted.len());
+        let most = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert_eq!(most <= 1e-5, is_known, "{name}: {most}");
+        // Nobody said that so few values are enough.
+        let notes: Vec<_> = encoder.assumed().iter().map(ToString::to_string).collect();
+        assert!(notes.contains(&"16 of 32 values are enough".to_owned()), "{notes:?}");
+        let spec = encoder.spec();
+        assert_eq!(spec.matryoshka.contains(&256), is_known);
+    }
+    let whole = Encoder::open(&folder).unwrap();
+    assert!(whole.assumed().is_empty());
 }
 
 /// Pairs of texts have the tokens and the scores of the library, in any batch.

@@ -36,7 +36,7 @@
 //! * [`Edit`] a container, [`plan()`] it in another format with every loss listed, and write that;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
-//! * [`Encoder`]: texts to vectors, with a model of BERT's family; [`embed`] many into a file;
+//! * [`Encoder`]: texts to vectors, with a model of any family in docs/models.md; [`embed`] many into a file;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two containers differ.
 //!
 //! Errors have kinds that can be matched, see [`Error`]. Long work takes a [`Progress`], which can

@@ -1,25 +1,31 @@
 //! The encoder of BERT and its relatives: embeddings, then layers of self-attention and a feed-forward
-//! network.
+//! network. They differ in names, in how they know positions, in where normalizations stand, and in
+//! the gate that some have.
 
+mod embeddings;
 mod rehearsal;
 
 use super::config::Config;
 use super::{Batch, Choose, Model, Observer, Sizes};
 use crate::kernels::PANEL;
 use crate::kernels::walk::{Activation, MAX_TILE_ROWS};
-use crate::layers::{Distances, Linear, Norm, Output, Packing, Scratch, attend};
+use crate::layers::{
+    Distances, Linear, Norm, Output, Packing, Reach, Rotary, Scratch, Widening, attend,
+};
 use crate::team::Member;
 use crate::tensors::Tensors;
-use weighbridge_format::spec::{LayerNames, ModelSpec};
-use weighbridge_format::{Error, Tensor};
+use embeddings::Embeddings;
+use std::ops::Range;
+use weighbridge_format::spec::{ModelSpec, Names, Positions, Product};
+use weighbridge_format::wire::to_len;
+use weighbridge_format::{Advice, Error};
 
 /// Products of a layer.
 const PRODUCTS: usize = 4;
 
-/// The products of a layer in their order, each with the names of the weights that share its input.
-fn products(names: &LayerNames) -> [&[&'static str]; PRODUCTS] {
-    let one = std::slice::from_ref;
-    [&names.attention, one(&names.attention_output), one(&names.up), one(&names.down)]
+/// The products of a layer in their order.
+fn products(names: &Names) -> [&Product; PRODUCTS] {
+    [&names.attention, &names.attention_output, &names.up, &names.down]
 }
 
 /// Rows that go through the two products of the feed-forward network together: whole tiles.
@@ -33,34 +39,27 @@ struct Bert {
     layers: Vec<Layer>,
     /// What the distance of two tokens adds to the attention.
     distances: Option<Distances>,
-    names: &'static LayerNames,
+    /// How queries and keys are turned: in most layers, and in those that attend to neighbours alone.
+    rotary: Option<Rotary>,
+    local_rotary: Option<Rotary>,
+    final_norm: Option<Norm>,
+    names: &'static Names,
     /// The prefix of the names of its tensors.
     prefix: &'static str,
 }
 
-/// The vectors of words and places.
-#[derive(Debug)]
-struct Embeddings {
-    words: Tensor,
-    /// Those of positions, with that of the first token type added.
-    positions: Vec<f32>,
-    /// The padding token, and the vector of its place. Where positions begin behind it, one that stands
-    /// in a text has no position of its own.
-    padding: Option<(u32, Vec<f32>)>,
-    /// What the second token type has more than the first, if there is one.
-    second_type: Option<Vec<f32>>,
-    norm: Norm,
-}
-
 #[derive(Debug)]
 struct Layer {
+    /// How many tokens to each side it attends to, if not to all.
+    window: Option<usize>,
     /// Query, key and value side by side.
     qkv: Linear,
     attention: Linear,
-    attention_norm: Norm,
-    up: Linear,
+    /// None where what comes in is normalized already.
+    attention_norm: Option<Norm>,
+    up: Widening,
     down: Linear,
-    norm: Norm,
+    norm: Option<Norm>,
 }
 
 /// Loads the weights.
@@ -70,113 +69,110 @@ pub(super) fn load(
     packing: Packing,
 ) -> Result<Box<dyn Model>, Error> {
     let config = Config::new(spec, tensors)?;
-    Ok(Box::new(Bert::load(config, tensors, packing)?))
-}
-
-impl Embeddings {
-    fn load(config: &Config, tensors: &Tensors) -> Result<Embeddings, Error> {
-        let hidden = config.hidden;
-        let stored = "embeddings.position_embeddings.weight";
-        let first = config.first_position;
-        let stored = tensors.shaped(stored, &[first + config.positions, hidden])?;
-        let mut positions = vec![0.0; config.positions * hidden];
-        let mut raw = Vec::new();
-        stored.rows_f32(first as u64, &mut positions, &mut raw)?;
-        let mut padding = None;
-        if let Some(id) = first.checked_sub(1) {
-            let mut row = vec![0.0; hidden];
-            stored.rows_f32(id as u64, &mut row, &mut raw)?;
-            padding = Some((u32::try_from(id).unwrap_or(u32::MAX), row));
-        }
-        let mut second_type = None;
-        // Texts that stand alone are of the first type; models without types have no such tensor.
-        let types = "embeddings.token_type_embeddings.weight";
-        if tensors.has(types) {
-            let [count, _] = tensors.matrix(types)?;
-            let mut first = vec![0.0; hidden];
-            let table = tensors.shaped(types, &[count, hidden])?;
-            table.rows_f32(0, &mut first, &mut raw)?;
-            if count > 1 {
-                let mut second = vec![0.0; hidden];
-                table.rows_f32(1, &mut second, &mut raw)?;
-                second.iter_mut().zip(&first).for_each(|(s, f)| *s -= f);
-                second_type = Some(second);
-            }
-            let padding = padding.iter_mut().map(|(_, row)| &mut row[..]);
-            for row in positions.chunks_exact_mut(hidden).chain(padding) {
-                row.iter_mut().zip(&first).for_each(|(p, t)| *p += t);
-            }
-        }
-        let words = tensors.get("embeddings.word_embeddings.weight")?.clone();
-        let norm = Norm::load(tensors, "embeddings.LayerNorm", hidden, config.epsilon)?;
-        Ok(Embeddings { words, positions, padding, second_type, norm })
-    }
-
-    /// The vectors of the tokens, before they are normalized.
-    fn rows(
-        &self,
-        batch: Batch,
-        width: usize,
-        rows: &mut Vec<f32>,
-        raw: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        rows.resize(batch.ids.len() * width, 0.0);
-        let seconds = batch.seconds.iter().copied().chain(std::iter::repeat(usize::MAX));
-        for (text, second) in batch.texts.iter().zip(seconds) {
-            let rows = rows[text.start * width..text.end * width].chunks_exact_mut(width);
-            let mut positions = self.positions.chunks_exact(width);
-            for (place, (row, &id)) in rows.zip(&batch.ids[text.clone()]).enumerate() {
-                self.words.rows_f32(u64::from(id), row, raw)?;
-                let position = match &self.padding {
-                    Some((padding, position)) if *padding == id => position,
-                    // A text has no more tokens than there are positions.
-                    _ => positions.next().unwrap_or_default(),
-                };
-                row.iter_mut().zip(position).for_each(|(x, p)| *x += p);
-                if let Some(more) = self.second_type.as_ref().filter(|_| place >= second) {
-                    row.iter_mut().zip(more).for_each(|(x, m)| *x += m);
-                }
-            }
-        }
-        Ok(())
-    }
+    Ok(Box::new(Bert::load(config, spec, tensors, packing)?))
 }
 
 impl Bert {
-    fn load(config: Config, tensors: &Tensors, packing: Packing) -> Result<Bert, Error> {
-        let (hidden, intermediate) = (config.hidden, config.intermediate);
-        let norm = |name: &str| Norm::load(tensors, name, hidden, config.epsilon);
-        let names = &tensors.architecture().layer;
-        let linear = |list: &[&str], layer: usize, depth: usize, columns: usize| {
-            let mut matrices = Vec::new();
-            for name in list {
+    fn load(
+        config: Config,
+        spec: &ModelSpec,
+        tensors: &Tensors,
+        packing: Packing,
+    ) -> Result<Bert, Error> {
+        let (hidden, inner, epsilon) = (config.hidden, config.intermediate, config.epsilon);
+        let names = tensors.names();
+        let norm = |name: &str| Norm::load(tensors, name, hidden, epsilon);
+        let matrices = |product: &Product, layer: usize, depth: usize, columns: usize| {
+            let columns = columns / product.weights.len().max(1);
+            let matrix = |name: &&str| {
                 let name = names.of(layer, name);
                 let weight = tensors.shaped(&format!("{name}.weight"), &[columns, depth])?;
-                matrices.push((weight, tensors.vector(&format!("{name}.bias"), columns)?));
-            }
-            Linear::new(&matrices, depth, packing)
+                Ok((weight, tensors.bias(&name, columns, product.bias)?))
+            };
+            product.weights.iter().map(matrix).collect::<Result<Vec<_>, Error>>()
         };
+        let linear = |product: &Product, layer: usize, depth: usize, columns: usize| {
+            Linear::new(&matrices(product, layer, depth, columns)?, depth, packing)
+        };
+        let windows = windows(&config, spec)?;
         let [own, attention, up, down] = products(names);
-        let layer = |i: usize| -> Result<Layer, Error> {
+        let wide = if config.gate.is_some() { 2 * inner } else { inner };
+        let layer = |(i, window): (usize, &Option<usize>)| -> Result<Layer, Error> {
+            let first = names.of(i, names.attention_norm);
+            // What comes before the first layer is normalized already.
+            let is_normal =
+                i == 0 && config.norms_first && !tensors.has(&format!("{first}.weight"));
+            let widening = (config.gate, config.activation);
             Ok(Layer {
-                qkv: linear(own, i, hidden, hidden)?,
+                window: *window,
+                qkv: linear(own, i, hidden, 3 * hidden)?,
                 attention: linear(attention, i, hidden, hidden)?,
-                attention_norm: norm(&names.of(i, names.attention_norm))?,
-                up: linear(up, i, hidden, intermediate)?,
-                down: linear(down, i, intermediate, hidden)?,
-                norm: norm(&names.of(i, names.norm))?,
+                attention_norm: if is_normal { None } else { Some(norm(&first)?) },
+                up: Widening::new(&matrices(up, i, hidden, wide)?, hidden, packing, widening)?,
+                down: linear(down, i, inner, hidden)?,
+                norm: Some(norm(&names.of(i, names.norm))?),
             })
         };
+        let known = tensors.architecture();
         let distances = |table| Distances::load(tensors, table, config.heads, config.positions);
+        let turns = known.positions == Positions::Rotary;
+        let has_local = windows.iter().any(Option::is_some);
+        let rotary = |local| Rotary::new(spec, config.heads, config.positions, local);
         Ok(Bert {
             embeddings: Embeddings::load(&config, tensors)?,
             packing,
-            layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
-            distances: tensors.architecture().distances.map(distances).transpose()?,
+            distances: known.distances.map(distances).transpose()?,
+            rotary: turns.then(|| rotary(false)).transpose()?,
+            local_rotary: (turns && has_local).then(|| rotary(true)).transpose()?,
+            layers: windows.iter().enumerate().map(layer).collect::<Result<_, _>>()?,
+            final_norm: names.final_norm.map(norm).transpose()?,
             config,
             names,
             prefix: tensors.prefix(),
         })
+    }
+
+    /// The attention of some heads in a layer. It turns queries and keys where they are.
+    fn attend(
+        &self,
+        layer: &Layer,
+        qkv: &mut [f32],
+        texts: &[Range<usize>],
+        own: Range<usize>,
+        out: &mut [f32],
+    ) {
+        let heads = self.config.heads;
+        let local = self.local_rotary.as_ref().filter(|_| layer.window.is_some());
+        if let Some(rotary) = local.or(self.rotary.as_ref()) {
+            rotary.apply(heads, qkv, texts, own.clone());
+        }
+        let reach = Reach { distances: self.distances.as_ref(), window: layer.window };
+        attend(heads, reach, qkv, texts, own, out);
+    }
+
+    /// What a part of a layer gets: rows as they are, or normalized in memory of their own.
+    fn input<'a>(
+        &self,
+        norm: Option<&Norm>,
+        rows: &'a [f32],
+        normalized: &'a mut Vec<f32>,
+    ) -> &'a [f32] {
+        match norm.filter(|_| self.config.norms_first) {
+            None => rows,
+            Some(norm) => {
+                normalized.clear();
+                normalized.extend_from_slice(rows);
+                norm.apply(normalized);
+                normalized
+            }
+        }
+    }
+
+    /// Normalizes what a part of a layer was added to, if that is where normalizations stand.
+    fn finish(&self, norm: Option<&Norm>, rows: &mut [f32]) {
+        if let Some(norm) = norm.filter(|_| !self.config.norms_first) {
+            norm.apply(rows);
+        }
     }
 
     /// One layer of the model.
@@ -190,16 +186,18 @@ impl Bert {
     ) {
         let layer = &self.layers[index];
         let first = PRODUCTS * index;
-        let Config { hidden, intermediate, heads, activation, .. } = self.config;
-        let Scratch { hidden: x, qkv, attention, intermediate: wide, rounded, .. } = scratch;
+        let Config { hidden, intermediate, heads, .. } = self.config;
+        let Scratch { hidden: x, qkv, attention, intermediate: wide, gate, .. } = scratch;
+        let Scratch { normalized, rounded, .. } = scratch;
         let own_heads = member.share(heads.count);
         let none = Activation::None;
 
-        observe(first, x);
+        let input = self.input(layer.attention_norm.as_ref(), x, normalized);
+        observe(first, input);
         let qkv_rows = &mut qkv[..batch.ids.len() * 3 * hidden];
         let (overwrite, accumulate) = (Output::Overwrite, Output::Accumulate);
         if own_heads.len() == heads.count {
-            layer.qkv.apply(x, 0..layer.qkv.panels(), qkv_rows, overwrite, none, rounded);
+            layer.qkv.apply(input, 0..layer.qkv.panels(), qkv_rows, overwrite, none, rounded);
         } else {
             // Query, key and value of the own heads.
             let panels = own_heads.start * heads.width / PANEL..own_heads.end * heads.width / PANEL;
@@ -207,13 +205,13 @@ impl Bert {
                 let first = projection * hidden / PANEL;
                 let panels = first + panels.start..first + panels.end;
                 if projection == 0 {
-                    layer.qkv.apply(x, panels, qkv_rows, overwrite, none, rounded);
+                    layer.qkv.apply(input, panels, qkv_rows, overwrite, none, rounded);
                 } else {
-                    layer.qkv.apply_rounded(x, panels, qkv_rows, overwrite, none, rounded);
+                    layer.qkv.apply_rounded(input, panels, qkv_rows, overwrite, none, rounded);
                 }
             }
         }
-        attend(heads, self.distances.as_ref(), qkv, batch.texts, own_heads, attention);
+        self.attend(layer, qkv, batch.texts, own_heads, attention);
         member.exchange(attention, hidden, heads.count, heads.width);
 
         observe(first + 1, attention);
@@ -221,25 +219,41 @@ impl Bert {
         let own = member.share(linear.panels());
         linear.apply(attention, own, x, accumulate, none, rounded);
         member.exchange(x, hidden, linear.panels(), PANEL);
-        layer.attention_norm.apply(x);
+        self.finish(layer.attention_norm.as_ref(), x);
 
         // Some rows at a time, so that the wide ones between the two products stay in the cache.
         for x in x.chunks_mut(FEED_FORWARD_ROWS * hidden) {
-            observe(first + 2, x);
-            let linear = &layer.up;
+            let input = self.input(layer.norm.as_ref(), x, normalized);
+            observe(first + 2, input);
             let wide = &mut wide[..x.len() / hidden * intermediate];
-            let own = member.share(linear.panels());
-            linear.apply(x, own, wide, overwrite, activation, rounded);
-            member.exchange(wide, intermediate, linear.panels(), PANEL);
+            let own = member.share(layer.up.panels());
+            layer.up.apply(input, own, wide, gate, rounded);
+            member.exchange(wide, intermediate, layer.up.panels(), PANEL);
 
             observe(first + 3, wide);
             let linear = &layer.down;
             let own = member.share(linear.panels());
             linear.apply(wide, own, x, accumulate, none, rounded);
             member.exchange(x, hidden, linear.panels(), PANEL);
-            layer.norm.apply(x);
+            self.finish(layer.norm.as_ref(), x);
         }
     }
+}
+
+/// For each layer how many tokens to each side it attends to, if not to all.
+fn windows(config: &Config, spec: &ModelSpec) -> Result<Vec<Option<usize>>, Error> {
+    let mut windows = vec![None; config.layers];
+    for layer in &spec.local_layers.value {
+        let Some(said) = &spec.local_attention else {
+            let what = "the file does not say how far layers attend that know neighbours alone";
+            return Err(Error::refused(what, Advice::from("local_attention in config.json")));
+        };
+        if let Some(window) = windows.get_mut(to_len(*layer)) {
+            // So many tokens to both sides together.
+            *window = Some(to_len(said.value / 2));
+        }
+    }
+    Ok(windows)
 }
 
 impl Model for Bert {
@@ -257,9 +271,10 @@ impl Model for Bert {
     fn products(&self) -> Vec<Vec<String>> {
         let mut list = Vec::with_capacity(PRODUCTS * self.layers.len());
         for layer in 0..self.layers.len() {
-            list.extend(products(self.names).into_iter().map(|names| {
-                let full = |name| format!("{}{}.weight", self.prefix, self.names.of(layer, name));
-                names.iter().map(|name| full(*name)).collect()
+            list.extend(products(self.names).into_iter().map(|product| {
+                let full =
+                    |name: &&str| format!("{}{}.weight", self.prefix, self.names.of(layer, name));
+                product.weights.iter().map(full).collect()
             }));
         }
         list
@@ -295,6 +310,9 @@ impl Model for Bert {
         self.embeddings.norm.apply(&mut scratch.hidden);
         for layer in 0..self.layers.len() {
             self.run_layer(layer, batch, member, scratch, &mut observe);
+        }
+        if let Some(norm) = &self.final_norm {
+            norm.apply(&mut scratch.hidden);
         }
     }
 }

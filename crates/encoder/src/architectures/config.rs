@@ -3,7 +3,7 @@
 use crate::kernels::walk::Activation;
 use crate::layers::Heads;
 use crate::tensors::Tensors;
-use weighbridge_format::spec::{Activation as Named, ModelSpec};
+use weighbridge_format::spec::{Activation as Named, Gate, ModelSpec, Positions};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error};
 
@@ -27,23 +27,27 @@ pub(crate) struct Config {
     pub positions: usize,
     /// Of layer normalization.
     pub epsilon: f32,
+    /// That of the feed-forward network, and the half of it that is a gate.
     pub activation: Activation,
+    pub gate: Option<Gate>,
+    /// Whether normalizations stand before what they belong to.
+    pub norms_first: bool,
 }
 
 impl Config {
     pub(crate) fn new(spec: &ModelSpec, tensors: &Tensors) -> Result<Config, Error> {
-        let [vocabulary_size, hidden] = tensors.matrix("embeddings.word_embeddings.weight")?;
-        let [table, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
-        let first_position = to_len(spec.first_position.value);
-        let positions = table.checked_sub(first_position).filter(|n| *n > 0).ok_or_else(|| {
-            let what = format!("texts begin at position {first_position} of {table}");
-            Error::refused(what, "pad_token_id in config.json says so")
-        })?;
-        let names = &tensors.architecture().layer;
-        let [intermediate, _] = tensors.matrix(&format!("{}.weight", names.of(0, names.up)))?;
-        let layers = (0..)
-            .take_while(|i| tensors.has(&format!("{}.weight", names.of(i, names.down))))
-            .count();
+        let (known, names) = (tensors.architecture(), tensors.names());
+        let [vocabulary_size, hidden] = tensors.matrix(names.words)?;
+        let (first_position, positions) = match known.positions {
+            Positions::Rotary => (0, said_positions(spec)?),
+            _ => table_of_positions(spec, tensors)?,
+        };
+        let down = |layer: usize| {
+            let name = names.down.weights.first().copied().unwrap_or_default();
+            format!("{}.weight", names.of(layer, name))
+        };
+        let [_, intermediate] = tensors.matrix(&down(0))?;
+        let layers = (0..).take_while(|i| tensors.has(&down(*i))).count();
         let Some(heads) = &spec.heads else {
             return Err(Error::refused(
                 "the file does not say how many attention heads the model has",
@@ -67,10 +71,11 @@ impl Config {
             Named::Gelu => Activation::Gelu,
             Named::GeluNew | Named::GeluFast | Named::GeluPytorchTanh => Activation::GeluTanh,
             Named::Relu => Activation::Relu,
+            Named::Silu => Activation::Silu,
             other => {
                 let (what, name) = (other.name(), format!("activation {}", other.name()));
                 let what = format!("the activation \"{what}\" is not known");
-                return Err(Error::unsupported(name, what, "gelu, gelu_new and relu are"));
+                return Err(Error::unsupported(name, what, "gelu, gelu_new, relu and silu are"));
             }
         };
         // A layer that the metadata counts and the file lacks is reported by its name while
@@ -84,7 +89,8 @@ impl Config {
             }
         };
         // Tensors may share their bytes, so the file's size alone does not bound the weights.
-        let each = (4 * hidden as u128 + 2 * intermediate as u128) * hidden as u128;
+        let wide = if known.gate.is_some() { 3 } else { 2 };
+        let each = (4 * hidden as u128 + wide * intermediate as u128) * hidden as u128;
         let most = 16 * u128::from(tensors.file_size()) + (1 << 24);
         if hidden > LARGEST_WIDTH || intermediate > LARGEST_WIDTH || layers as u128 * each > most {
             let sizes = format!("{layers} layers of {hidden} and {intermediate} values");
@@ -101,6 +107,28 @@ impl Config {
             positions,
             epsilon,
             activation,
+            gate: known.gate,
+            norms_first: known.norms_first,
         })
     }
+}
+
+/// The position of a text's first token in the table of positions, and how many there are from it on.
+fn table_of_positions(spec: &ModelSpec, tensors: &Tensors) -> Result<(usize, usize), Error> {
+    let [table, _] = tensors.matrix("embeddings.position_embeddings.weight")?;
+    let first = to_len(spec.first_position.value);
+    let positions = table.checked_sub(first).filter(|n| *n > 0).ok_or_else(|| {
+        let what = format!("texts begin at position {first} of {table}");
+        Error::refused(what, "pad_token_id in config.json says so")
+    })?;
+    Ok((first, positions))
+}
+
+/// Where no table has them, the model must say how many positions it knows.
+fn said_positions(spec: &ModelSpec) -> Result<usize, Error> {
+    let said = spec.positions.as_ref().filter(|fact| fact.value > 0);
+    said.map(|fact| to_len(fact.value)).ok_or_else(|| {
+        let what = "the file does not say how many positions the model knows";
+        Error::refused(what, Advice::set_to("set", "max_position_emb=N", "adds it"))
+    })
 }

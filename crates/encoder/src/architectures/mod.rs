@@ -16,11 +16,14 @@ use weighbridge_format::spec::{self, ModelSpec};
 use weighbridge_format::{Container, Error, Tensor};
 
 /// Every architecture. One more is a file and a line here.
-static ARCHITECTURES: [Architecture; 4] = [
+static ARCHITECTURES: [Architecture; 7] = [
     Architecture { described: &spec::BERT, load: bert::load },
     Architecture { described: &spec::ROBERTA, load: bert::load },
     Architecture { described: &spec::DISTILBERT, load: bert::load },
     Architecture { described: &spec::MPNET, load: bert::load },
+    Architecture { described: &spec::NOMIC, load: bert::load },
+    Architecture { described: &spec::MODERNBERT, load: bert::load },
+    Architecture { described: &spec::GTE, load: bert::load },
 ];
 
 /// An architecture whose models can be run.

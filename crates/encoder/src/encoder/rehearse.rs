@@ -4,7 +4,7 @@ use super::Encoder;
 use crate::architectures::{Architecture, Batch, ChosenWeights, Rehearsed};
 use crate::kernels::pairs::Kind;
 use crate::layers::Packing;
-use crate::settings::Settings;
+use crate::settings::{Settings, Use};
 use std::ops::Range;
 use weighbridge_format::{Advice, Container, Error, Listing};
 
@@ -20,7 +20,8 @@ impl Encoder {
     ///
     /// Those of [`Encoder::new`].
     pub fn to_rehearse(container: &Container) -> Result<Encoder, Error> {
-        Encoder::load(container, &Settings::default(), Packing::Pairs(Kind::Integers), false)
+        let packing = Packing::Pairs(Kind::Integers);
+        Encoder::load(container, &Settings::default(), packing, Use::Vectors)
     }
 
     /// Takes texts through the model twice, side by side: as it is, and as it becomes with the weights

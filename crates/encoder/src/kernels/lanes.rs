@@ -11,6 +11,8 @@ dispatch! {
     /// Its approximation by tanh, which some models were trained with.
     pub(crate) fn gelu_tanh(values: &mut [f32]) = eight gelu_tanh_with;
     pub(crate) fn relu(values: &mut [f32]) = eight relu_with;
+    /// `x / (1 + exp(-x))`.
+    pub(crate) fn silu(values: &mut [f32]) = eight silu_with;
     /// Replaces scores by `exp((x - max) * scale)` and returns their sum. There are whole panels of
     /// them; what is not a score is negative infinity.
     pub(crate) fn softmax(scores: &mut [f32], scale: f32) -> f32 = eight softmax_with;
@@ -67,6 +69,13 @@ fn gelu_tanh_with<V: Eight>(token: V::Token, values: &mut [f32]) {
 #[inline(always)]
 fn relu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
     for_lanes::<V>(token, values, |x| x.max(V::splat(token, 0.0)));
+}
+
+#[inline(always)]
+fn silu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
+    for_lanes::<V>(token, values, |x| {
+        x.div(exp(token, x.mul(V::splat(token, -1.0))).add(V::splat(token, 1.0)))
+    });
 }
 
 #[inline(always)]
@@ -219,6 +228,7 @@ mod tests {
             apply(&|y| gelu(level, y));
             apply(&|y| gelu_tanh(level, y));
             apply(&|y| relu(level, y));
+            apply(&|y| silu(level, y));
             apply(&|y| y[0] = softmax(level, y, 0.3));
             apply(&|y| assert!(softmax(level, y, 0.3) > 0.0 || x.iter().any(|x| x.is_nan())));
         }
@@ -289,6 +299,12 @@ mod tests {
             for (x, y) in x.iter().map(|x| f64::from(*x)).zip(&y) {
                 let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
                 let expected = 0.5 * x * (1.0 + u.tanh());
+                assert!((f64::from(*y) - expected).abs() < 2e-6, "{level} {x}: {y} {expected}");
+            }
+            let mut y = x.clone();
+            silu(level, &mut y);
+            for (x, y) in x.iter().map(|x| f64::from(*x)).zip(&y) {
+                let expected = x / (1.0 + (-x).exp());
                 assert!((f64::from(*y) - expected).abs() < 2e-6, "{level} {x}: {y} {expected}");
             }
             let mut scores = noise(48, 14);

@@ -4,6 +4,7 @@
 //! * [`pairs`]: the same with rows and weights rounded to 16 bits, integers or bf16.
 //! * [`bytes`]: the same with both rounded to eight bits in blocks, for processors made for that.
 //! * [`lanes`]: what is around the products: activations, softmax, layer normalization, rounding.
+//! * [`pairwise`]: values with others beside them: gates, turned queries and keys.
 //!
 //! * [`walk`]: what all products have in common, the walk over panels and rows.
 //!
@@ -14,6 +15,7 @@ pub(crate) mod bytes;
 pub(crate) mod lanes;
 pub(crate) mod matrix;
 pub(crate) mod pairs;
+pub(crate) mod pairwise;
 #[cfg(test)]
 mod tests;
 pub(crate) mod walk;

@@ -1,7 +1,7 @@
 //! What all products have in common: the walk over panels and rows, tile by tile.
 
 use super::PANEL;
-use super::lanes::{gelu, gelu_tanh, relu};
+use super::lanes::{gelu, gelu_tanh, relu, silu};
 use std::ops::Range;
 use weighbridge_codec::simd::{Level, Prefetcher, Vector, prefetch_line};
 
@@ -52,6 +52,7 @@ pub(crate) enum Activation {
     Gelu,
     GeluTanh,
     Relu,
+    Silu,
 }
 
 impl Activation {
@@ -62,6 +63,7 @@ impl Activation {
             Activation::Gelu => gelu(level, values),
             Activation::GeluTanh => gelu_tanh(level, values),
             Activation::Relu => relu(level, values),
+            Activation::Silu => silu(level, values),
         }
     }
 }

@@ -24,6 +24,31 @@ impl Heads {
     }
 }
 
+/// What the attention of a layer knows of where tokens stand, besides what their vectors tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reach<'a> {
+    /// What the distance of two tokens adds to it.
+    pub distances: Option<&'a Distances>,
+    /// How many tokens to each side are attended to; all without it.
+    pub window: Option<usize>,
+}
+
+impl Reach<'_> {
+    /// The keys that a query of a text with so many tokens attends to.
+    fn of(&self, query: usize, tokens: usize) -> Range<usize> {
+        match self.window {
+            None => 0..tokens,
+            Some(n) => query.saturating_sub(n)..query.saturating_add(n + 1).min(tokens),
+        }
+    }
+
+    /// Rows of queries that are multiplied with keys and values together. Fewer where they reach no farther
+    /// than their neighbours: all get the keys of all of them.
+    fn rows(&self) -> usize {
+        if self.window.is_some() { QUERY_ROWS / 2 } else { QUERY_ROWS }
+    }
+}
+
 /// Memory for the attention of one head in one text.
 #[derive(Debug, Default)]
 struct HeadScratch {
@@ -39,14 +64,14 @@ thread_local! {
     static HEAD_SCRATCH: RefCell<HeadScratch> = RefCell::default();
 }
 
-/// Rows of queries that are multiplied with keys and values together.
+/// The most rows of queries that are multiplied with keys and values together.
 const QUERY_ROWS: usize = 8 * MAX_TILE_ROWS;
 
 /// The attention of some heads in one text. `qkv` has a row for each token with its query, key and
 /// value (and a panel's width behind the last row); `out` has a row for each token.
 fn attend_text(
     all: Heads,
-    distances: Option<&Distances>,
+    reach: Reach,
     qkv: &[f32],
     tokens: usize,
     heads: Range<usize>,
@@ -85,26 +110,35 @@ fn attend_text(
             };
             let mut first = 0;
             while first < tokens {
-                let n = QUERY_ROWS.min(tokens - first);
+                let n = reach.rows().min(tokens - first);
+                // The keys that some of these queries attend to, in whole panels.
+                let (from, end) =
+                    (reach.of(first, tokens).start, reach.of(first + n - 1, tokens).end);
+                let panels = from / PANEL..end.div_ceil(PANEL);
+                let (from, width) = (panels.start * PANEL, panels.len() * PANEL);
                 let queries = &qkv[first * 3 * hidden + column..];
                 let scores = &mut scratch.scores[..n * width];
                 let (start, activation) = (Start::Zero, Activation::None);
                 let queries = Left { data: queries, stride: 3 * hidden, rows: n };
                 let results = Results { start, activation, c: &mut *scores, stride: width };
-                multiply(level, queries, keys, results);
+                multiply(level, queries, keys.part(panels), results);
                 let mut factors = [0.0; QUERY_ROWS];
                 let rows = scores.chunks_exact_mut(width).zip(&mut factors);
                 for (query, (scores, factor)) in (first..).zip(rows) {
-                    if let Some(distances) = distances {
-                        distances.add(h, query, &mut scores[..tokens]);
+                    let keys = reach.of(query, tokens);
+                    let known = keys.start - from..keys.end - from;
+                    if let Some(distances) = reach.distances {
+                        distances.add(h, query, keys.start, &mut scores[known.clone()]);
                     }
-                    scores[tokens..].fill(f32::NEG_INFINITY);
+                    scores[..known.start].fill(f32::NEG_INFINITY);
+                    scores[known.end..].fill(f32::NEG_INFINITY);
                     *factor = 1.0 / softmax(level, scores, scale);
                 }
                 let out = &mut out[first * hidden + column..];
                 let scores = Left { data: scores, stride: width, rows: n };
                 let results = Results { start, activation, c: &mut *out, stride: hidden };
-                multiply(level, scores, values, results);
+                let data = &scratch.values[from * PANEL..];
+                multiply(level, scores, Panels { data, depth: end - from, ..values }, results);
                 for (row, factor) in out.chunks_mut(hidden).zip(&factors[..n]) {
                     row[..head].iter_mut().for_each(|x| *x *= factor);
                 }
@@ -142,7 +176,7 @@ fn pack_values(values: &[f32], stride: usize, tokens: usize, panels: &mut [f32])
 /// The attention of some heads in texts that lie one behind the other.
 pub(crate) fn attend(
     all: Heads,
-    distances: Option<&Distances>,
+    reach: Reach,
     qkv: &[f32],
     texts: &[Range<usize>],
     heads: Range<usize>,
@@ -152,6 +186,6 @@ pub(crate) fn attend(
     for text in texts {
         let qkv = &qkv[text.start * 3 * hidden..];
         let out = &mut out[text.start * hidden..text.end * hidden];
-        attend_text(all, distances, qkv, text.len(), heads.clone(), out);
+        attend_text(all, reach, qkv, text.len(), heads.clone(), out);
     }
 }

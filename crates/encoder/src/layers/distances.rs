@@ -41,10 +41,10 @@ impl Distances {
         Ok(Distances { values, positions })
     }
 
-    /// Adds to the scores that the keys of a text have for one of its queries.
-    pub(crate) fn add(&self, head: usize, query: usize, scores: &mut [f32]) {
+    /// Adds to the scores that the keys of a text, from one on, have for one of its queries.
+    pub(crate) fn add(&self, head: usize, query: usize, key: usize, scores: &mut [f32]) {
         let of_head = &self.values[head * (2 * self.positions - 1)..];
-        let values = &of_head[self.positions - 1 - query..];
+        let values = &of_head[self.positions - 1 + key - query..];
         scores.iter_mut().zip(values).for_each(|(score, value)| *score += value);
     }
 }

@@ -78,18 +78,31 @@ impl Linear {
         depth: usize,
         packing: Packing,
     ) -> Result<Linear, Error> {
-        let columns = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
-        let mut bias: Vec<f32> = matrices.iter().flat_map(|(_, bias)| bias).copied().collect();
+        let all = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
+        Linear::of_rows(matrices, 0..all, depth, packing)
+    }
+
+    /// The same of some rows of all matrices.
+    pub(crate) fn of_rows(
+        matrices: &[(&Tensor, Vec<f32>)],
+        wanted: Range<usize>,
+        depth: usize,
+        packing: Packing,
+    ) -> Result<Linear, Error> {
+        let columns = wanted.len();
+        let biases = matrices.iter().flat_map(|(_, bias)| bias).copied();
+        let mut bias: Vec<f32> = biases.skip(wanted.start).take(columns).collect();
         bias.resize(columns.next_multiple_of(PANEL), 0.0);
         let failed = Mutex::new(None);
         // Reads the rows of a panel, from whichever matrices they are in.
         let rows = |first: usize, values: &mut Vec<f32>, raw: &mut Vec<u8>| {
             values.clear();
             values.resize(PANEL.min(columns - first) * depth, 0.0);
+            let first = wanted.start + first;
             let mut start = 0;
             for (tensor, bias) in matrices {
                 let from = first.max(start);
-                let end = (first + PANEL).min(start + bias.len());
+                let end = (first + PANEL).min(start + bias.len()).min(wanted.end);
                 if from < end {
                     let place = &mut values[(from - first) * depth..(end - first) * depth];
                     let read = tensor.rows_f32((from - start) as u64, place, raw);
@@ -150,6 +163,12 @@ impl Linear {
         activation: Activation,
         rounded: &mut RoundedRows,
     ) {
+        self.round(a, rounded);
+        self.apply_rounded(a, panels, c, output, activation, rounded);
+    }
+
+    /// Rounds rows as the weights are.
+    pub(crate) fn round(&self, a: &[f32], rounded: &mut RoundedRows) {
         match &self.weights {
             Weights::F32(_) => {}
             Weights::Pairs(packed) => {
@@ -157,7 +176,6 @@ impl Linear {
             }
             Weights::Bytes(_) => rounded.bytes.round_rows(self.level, a, self.depth),
         }
-        self.apply_rounded(a, panels, c, output, activation, rounded);
     }
 
     /// Like [`Linear::apply`] with rows that it has just rounded, for other panels.
@@ -173,13 +191,35 @@ impl Linear {
         if panels.is_empty() || a.is_empty() {
             return;
         }
-        let rows = a.len() / self.depth;
         let first = panels.start * PANEL;
         let start = match output {
             Output::Overwrite => Start::Bias(&self.bias[first..]),
             Output::Accumulate => Start::BiasAndResidual(&self.bias[first..]),
         };
         let results = Results { start, activation, c: &mut c[first..], stride: self.columns };
+        self.multiply(a, panels, results, rounded);
+    }
+
+    /// Like [`Linear::apply_rounded`], with the columns of these panels alone in the output, whose rows
+    /// are `stride` apart.
+    pub(crate) fn apply_apart(
+        &self,
+        a: &[f32],
+        panels: Range<usize>,
+        c: &mut [f32],
+        stride: usize,
+        activation: Activation,
+        rounded: &RoundedRows,
+    ) {
+        if panels.is_empty() || a.is_empty() {
+            return;
+        }
+        let start = Start::Bias(&self.bias[panels.start * PANEL..]);
+        self.multiply(a, panels, Results { start, activation, c, stride }, rounded);
+    }
+
+    fn multiply(&self, a: &[f32], panels: Range<usize>, results: Results, rounded: &RoundedRows) {
+        let rows = a.len() / self.depth;
         match &self.weights {
             Weights::F32(packed) => {
                 let left = Left { data: a, stride: self.depth, rows };

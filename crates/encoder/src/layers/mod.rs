@@ -1,12 +1,16 @@
-//! The parts that models are made of: linear layers, attention, normalization.
+//! The parts that models are made of: linear layers, attention, normalization, positions.
 
 pub(crate) mod attention;
 mod distances;
 pub(crate) mod linear;
+mod rotary;
+mod widening;
 
-pub(crate) use attention::{Heads, attend};
+pub(crate) use attention::{Heads, Reach, attend};
 pub(crate) use distances::Distances;
 pub(crate) use linear::{Linear, Output, Packing};
+pub(crate) use rotary::Rotary;
+pub(crate) use widening::Widening;
 
 use crate::kernels::lanes::layer_norm;
 use crate::tensors::Tensors;
@@ -22,6 +26,10 @@ pub(crate) struct Scratch {
     pub qkv: Vec<f32>,
     pub attention: Vec<f32>,
     pub intermediate: Vec<f32>,
+    /// What of `intermediate` goes through a gate.
+    pub gate: Vec<f32>,
+    /// Rows that are normalized before something is done with them.
+    pub normalized: Vec<f32>,
     pub rounded: RoundedRows,
     pub raw: Vec<u8>,
 }
@@ -42,11 +50,9 @@ impl Norm {
         width: usize,
         epsilon: f32,
     ) -> Result<Norm, Error> {
-        Ok(Norm {
-            gains: tensors.vector(&format!("{name}.weight"), width)?,
-            shifts: tensors.vector(&format!("{name}.bias"), width)?,
-            epsilon,
-        })
+        let gains = tensors.vector(&format!("{name}.weight"), width)?;
+        let shifts = tensors.bias(name, width, tensors.names().norm_bias)?;
+        Ok(Norm { gains, shifts, epsilon })
     }
 
     pub(crate) fn apply(&self, rows: &mut [f32]) {

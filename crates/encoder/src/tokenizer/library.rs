@@ -14,7 +14,7 @@ use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::{AddedToken, Model, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper};
 use weighbridge_format::Error;
 use weighbridge_format::spec::tokenizer::{
-    AddedToken as Added, ScoredTokens, Step, TokenModel, TokenizerFile,
+    AddedToken as Added, ScoredTokens, Step, TokenModel, TokenizerFile, Unigram as Scored,
 };
 
 /// Tokens that may be found in texts before they are taken apart.
@@ -40,18 +40,18 @@ impl Library {
         match kind {
             "Unigram" => {
                 let file = TokenizerFile::parse_with_scores(json).map_err(misstated)?;
-                Library::assemble(file, unigram)
+                Library::assemble(file, |file| unigram(file.into_unigram().map_err(misstated)?))
             }
             _ => {
                 let file = TokenizerFile::parse_with_numbers(json).map_err(misstated)?;
-                Library::assemble(file, numbered)
+                Library::assemble(file, |file| numbered(file.into_model().map_err(misstated)?))
             }
         }
     }
 
     fn assemble<V>(
         file: TokenizerFile<V>,
-        model: impl FnOnce(TokenModel<V>) -> Result<(ModelWrapper, usize), Error>,
+        model: impl FnOnce(TokenizerFile<V>) -> Result<(ModelWrapper, usize), Error>,
     ) -> Result<Library, Error> {
         check_steps(&file)?;
         let normalizer = part::<NormalizerWrapper>(file.normalizer_json(), "normalizer")?;
@@ -60,7 +60,7 @@ impl Library {
         if added.len() > MOST_ADDED {
             return Err(malformed(&format!("has more than {MOST_ADDED} added tokens")));
         }
-        let (model, mut len) = model(file.into_model().map_err(misstated)?)?;
+        let (model, mut len) = model(file)?;
         // Tokens are numbered on from what the model has.
         len = len.max(model.get_vocab_size());
         let mut inner = tokenizers::Tokenizer::new(model);
@@ -147,8 +147,7 @@ fn check_length<'a>(mut tokens: impl Iterator<Item = &'a String>) -> Result<(), 
     }
 }
 
-fn unigram(model: TokenModel<ScoredTokens>) -> Result<(ModelWrapper, usize), Error> {
-    let TokenModel::Unigram(model) = model else { return Err(unsupported("another model", "")) };
+fn unigram(model: Scored<ScoredTokens>) -> Result<(ModelWrapper, usize), Error> {
     check_length(model.vocab.iter().map(|(token, _)| token))?;
     let len = model.vocab.len();
     let unknown = usize::try_from(model.unk_id).ok();

@@ -1,10 +1,14 @@
 //! What is known of an architecture: how to recognise it, and which tensors it needs.
 
 mod bert;
+mod names;
 mod relatives;
+mod rotary;
 
 pub use bert::BERT;
+pub use names::{Gate, Names, Product};
 pub use relatives::{DISTILBERT, MPNET, ROBERTA};
+pub use rotary::{GTE, MODERNBERT, NOMIC};
 
 use super::Positions;
 use crate::model::{Container, Tensor};
@@ -13,7 +17,8 @@ use std::collections::HashMap;
 /// Every architecture whose tensors are known. One more is a file and a line here. Where nothing but the
 /// names of tensors tells which it is, the first that has such names.
 pub fn architectures() -> &'static [&'static Architecture] {
-    static ALL: [&Architecture; 4] = [&MPNET, &BERT, &ROBERTA, &DISTILBERT];
+    static ALL: [&Architecture; 7] =
+        [&MPNET, &GTE, &NOMIC, &MODERNBERT, &BERT, &ROBERTA, &DISTILBERT];
     &ALL
 }
 
@@ -32,10 +37,8 @@ pub struct Architecture {
     pub class_prefix: &'static str,
     /// What may stand in front of the names of its tensors.
     pub prefixes: &'static [&'static str],
-    /// The table of the tokens' vectors, which every such model has.
-    pub word_embeddings: &'static str,
-    /// What the tensors of its layers are called.
-    pub layer: LayerNames,
+    /// What its tensors are called: the usual names first, then those that other libraries write.
+    pub names: &'static [Names],
     /// A table of what distances between tokens add to the attention, shared by all layers.
     pub distances: Option<&'static str>,
     /// How its models know where in a text a token stands.
@@ -43,42 +46,21 @@ pub struct Architecture {
     /// Whether the first token of a text has the position behind the number of the padding token,
     /// instead of the first.
     pub pads_positions: bool,
+    /// Whether normalizations stand before what they belong to, instead of behind it.
+    pub norms_first: bool,
+    /// Which half of what widens in the feed-forward network goes through the activation, and is
+    /// multiplied with the other.
+    pub gate: Option<Gate>,
+    /// Settings of config.json that change what is computed, each with the only value that is known here.
+    pub fixed: &'static [(&'static str, &'static str)],
     /// Sizes from the shapes of tensors.
     sizes: fn(&ModelTensors) -> TensorSizes,
-    /// The tensors of a model of these sizes.
-    tensors: fn(&Architecture, &TensorSizes) -> Vec<TensorSpec>,
+    /// The tensors of a model of these sizes, by these names.
+    tensors: fn(&Architecture, &Names, &TensorSizes) -> Vec<TensorSpec>,
     /// The number of attention heads that models with so many values have.
     usual_heads: fn(u64) -> Option<u64>,
     /// Other names of a tensor.
     old_name: fn(&str) -> Option<String>,
-}
-
-/// The names of a layer's tensors, without the `.weight` and `.bias` behind them. All but the first stand
-/// behind the layer's number and a dot.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct LayerNames {
-    /// How they begin, before the layer's number.
-    pub start: &'static str,
-    /// Queries, keys and values of the attention.
-    pub attention: [&'static str; 3],
-    /// What the attention's results go through.
-    pub attention_output: &'static str,
-    /// The normalization behind it.
-    pub attention_norm: &'static str,
-    /// The first product of the feed-forward network, which widens.
-    pub up: &'static str,
-    /// The second.
-    pub down: &'static str,
-    /// The normalization behind it.
-    pub norm: &'static str,
-}
-
-impl LayerNames {
-    /// The full name of one of a layer's tensors.
-    pub fn of(&self, layer: impl std::fmt::Display, name: &str) -> String {
-        format!("{}{layer}.{name}", self.start)
-    }
 }
 
 /// A tensor that a model has.
@@ -117,7 +99,9 @@ pub struct TensorSizes {
 impl TensorSizes {
     /// The sizes that a container's tensors show, of whichever architecture they are.
     pub fn of(container: &Container) -> TensorSizes {
-        let shown = architectures().iter().find(|a| a.prefix_in(container).is_some());
+        let whole = architectures().iter().find(|a| a.is_in(container));
+        let table = || architectures().iter().find(|a| a.prefix_in(container).is_some());
+        let shown = whole.or_else(table);
         shown.map(|a| a.sizes(container)).unwrap_or_default()
     }
 }
@@ -125,20 +109,24 @@ impl TensorSizes {
 impl Architecture {
     /// The prefix of the names of a container's tensors, if it has this architecture's.
     pub fn prefix_in(&self, container: &Container) -> Option<&'static str> {
-        let has = |p: &&str| container.tensor(&format!("{p}{}", self.word_embeddings)).is_some();
-        self.prefixes.iter().copied().find(has)
+        self.names_in(container).map(|(_, prefix)| prefix)
+    }
+
+    /// The names that a container's tensors have, and what stands in front of them. Those of which there is
+    /// a layer too count before others.
+    pub fn names_in(&self, container: &Container) -> Option<(&'static Names, &'static str)> {
+        let has_words = |names: &Names, prefix: &&str| {
+            container.tensor(&format!("{prefix}{}", names.words)).is_some()
+        };
+        let prefix = |names| Some((names, *self.prefixes.iter().find(|p| has_words(names, p))?));
+        let found = || self.names.iter().filter_map(prefix);
+        found().find(|(names, prefix)| names.sign_in(container, prefix)).or_else(|| found().next())
     }
 
     /// Whether a container has a table of tokens and a layer as this architecture names them.
     pub fn is_in(&self, container: &Container) -> bool {
-        self.prefix_in(container).is_some_and(|prefix| {
-            // What it has and none of its relatives is the surest sign; BERT has no such thing.
-            let sign = match self.distances {
-                Some(table) => format!("{prefix}{table}"),
-                None => format!("{prefix}{}", self.layer.start),
-            };
-            container.tensors.iter().any(|t| t.name.starts_with(&sign))
-        })
+        let found = self.names_in(container);
+        found.is_some_and(|(names, prefix)| names.sign_in(container, prefix))
     }
 
     /// The sizes that a container's tensors show.
@@ -146,12 +134,8 @@ impl Architecture {
         (self.sizes)(&ModelTensors::new(self, container))
     }
 
-    /// The tensors of a model of these sizes; those of sizes that are not known are left out.
-    pub fn tensors(&self, sizes: &TensorSizes) -> Vec<TensorSpec> {
-        (self.tensors)(self, sizes)
-    }
-
-    /// The tensors of the model in a container, each with the one that is there.
+    /// The tensors of the model in a container, each with the one that is there. Those of sizes that are not
+    /// known are left out.
     pub fn tensors_in<'a>(
         &'static self,
         container: &'a Container,
@@ -159,7 +143,7 @@ impl Architecture {
         let named = ModelTensors::new(self, container);
         let mut sizes = (self.sizes)(&named);
         sizes.layers = sizes.layers.map(|n| n.min(MOST_LAYERS));
-        self.tensors(&sizes).into_iter().map(move |tensor| {
+        (self.tensors)(self, named.names, &sizes).into_iter().map(move |tensor| {
             let found = named.find(&tensor.name).filter(|t| t.has_data());
             (tensor, found)
         })
@@ -180,6 +164,7 @@ impl Architecture {
 #[derive(Debug)]
 pub struct ModelTensors<'a> {
     architecture: &'static Architecture,
+    names: &'static Names,
     prefix: &'static str,
     tensors: HashMap<&'a str, &'a Tensor>,
 }
@@ -187,15 +172,21 @@ pub struct ModelTensors<'a> {
 impl<'a> ModelTensors<'a> {
     /// Those of a container, if its model is of this architecture.
     pub fn new(architecture: &'static Architecture, container: &'a Container) -> ModelTensors<'a> {
-        let prefix = architecture.prefix_in(container).unwrap_or("");
+        let usual = || (architecture.names.first().unwrap_or(&bert::NAMES), "");
+        let (names, prefix) = architecture.names_in(container).unwrap_or_else(usual);
         let named = |t: &'a Tensor| Some((t.name.strip_prefix(prefix)?, t));
         let tensors = container.tensors.iter().filter_map(named).collect();
-        ModelTensors { architecture, prefix, tensors }
+        ModelTensors { architecture, names, prefix, tensors }
     }
 
     /// The architecture that gives the names.
     pub fn architecture(&self) -> &'static Architecture {
         self.architecture
+    }
+
+    /// The names that it has for them.
+    pub fn names(&self) -> &'static Names {
+        self.names
     }
 
     /// What stands in front of the names in the container.
@@ -216,7 +207,7 @@ impl<'a> ModelTensors<'a> {
     /// The layers, counted by the largest number.
     fn layers(&self) -> Option<u64> {
         let number = |name: &str| {
-            name.strip_prefix(self.architecture.layer.start)?.split('.').next()?.parse::<u64>().ok()
+            name.strip_prefix(self.names.start)?.split('.').next()?.parse::<u64>().ok()
         };
         // A layer with a number beyond that of all tensors makes no layers before it.
         let possible = |n: &u64| *n < self.tensors.len() as u64;

@@ -1,6 +1,8 @@
 //! Holding a model against its description.
 
-use super::{Architecture, Fact, ModelSpec, SaidBy, TensorSizes, architectures, tokenizer};
+use super::{
+    Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, architectures, tokenizer,
+};
 use crate::Error;
 use crate::model::{Container, SPECIAL_TOKENS};
 use crate::rules;
@@ -105,6 +107,13 @@ impl Check<'_> {
         {
             let finding = self.about(SENSELESS, &heads.said_by);
             let expected = format!("a number of heads that divides {}", hidden.value);
+            findings.push(finding.expected(expected).found(heads.value));
+        } else if let (Some(heads), Some(hidden)) = (&self.spec.heads, &self.spec.hidden)
+            && self.spec.known_architecture().is_some_and(|a| a.positions == Positions::Rotary)
+            && !(hidden.value / heads.value).is_multiple_of(2)
+        {
+            let finding = self.about(SENSELESS, &heads.said_by);
+            let expected = format!("heads of an even number of the {} values", hidden.value);
             findings.push(finding.expected(expected).found(heads.value));
         }
     }

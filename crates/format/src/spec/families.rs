@@ -56,8 +56,31 @@ static FAMILIES: [Family; 25] = [
     family("qwen3-embedding", "qwen3-embedding", "", Pooling::LastToken, Some(true)),
 ];
 
+/// Models that were trained so that a vector's first values are one by themselves: how their names begin, how
+/// many values, and whether a layer normalization comes before cutting. As their model cards say.
+static SHORTENED: [(&str, &[u64], bool); 5] = [
+    ("nomic-embed-text-v1.5", &[64, 128, 256, 512], true),
+    ("modernbert-embed-base", &[256], false),
+    ("snowflake-arctic-embed-m-v1.5", &[256], false),
+    ("snowflake-arctic-embed-m-v2", &[256], false),
+    ("snowflake-arctic-embed-l-v2", &[256], false),
+];
+
 /// Sets what the family says and the model does not, by the first of these names that is known.
 pub(super) fn add(spec: &mut ModelSpec, names: &[&str]) {
+    let shortened = |name: &&str| {
+        let fits = |name: &str| SHORTENED.iter().find(|(start, ..)| name.starts_with(start));
+        first_of(name, fits)
+    };
+    if let Some((start, values, norm)) = names.iter().find_map(shortened)
+        && spec.matryoshka.is_empty()
+    {
+        spec.matryoshka = values.to_vec();
+        let said_by = SaidBy::Family((*start).to_owned());
+        if *norm && spec.matryoshka_norm.is_assumed() {
+            spec.matryoshka_norm = Fact { value: true, said_by };
+        }
+    }
     let Some(family) = names.iter().find_map(|name| find(name)) else { return };
     let said_by = || SaidBy::Family(family.name.to_owned());
     if let Some(pooling) = family.pooling.clone().filter(|_| spec.pooling.is_assumed()) {
@@ -71,14 +94,18 @@ pub(super) fn add(spec: &mut ModelSpec, names: &[&str]) {
 /// The family of a name: of the hub (`org/name`), of a cache (`models--org--name`, `org_name`), or
 /// of a folder.
 fn find(name: &str) -> Option<&'static Family> {
-    let last = last_part(name).to_ascii_lowercase();
-    let last = last.rsplit("--").next().unwrap_or(&last);
-    let behind_org = last.split_once('_').map(|(_, rest)| rest);
-    let fits = |name: &str| {
+    first_of(name, |name| {
         FAMILIES.iter().find(|family| {
             name.strip_prefix(family.start).is_some_and(|rest| rest.contains(family.part))
         })
-    };
+    })
+}
+
+/// What fits a name, or what is behind an organisation in it.
+fn first_of<T>(name: &str, fits: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let last = last_part(name).to_ascii_lowercase();
+    let last = last.rsplit("--").next().unwrap_or(&last);
+    let behind_org = last.split_once('_').map(|(_, rest)| rest);
     fits(last).or_else(|| fits(behind_org?))
 }
 

@@ -46,6 +46,7 @@ pub(super) fn add(spec: &mut ModelSpec, container: &Container) {
         let list = entries.read("matryoshka_dimensions", "a JSON list of numbers", list);
         spec.matryoshka = list.map(|fact| fact.value).unwrap_or_default();
     }
+    set(&mut spec.matryoshka_norm, entries.flag("matryoshka_norm"));
     let tokenizer = spec.tokenizer.get_or_insert_default();
     set_optional(&mut tokenizer.lower_case, entries.flag("do_lower_case"));
     set_optional(&mut tokenizer.strip_accents, entries.flag("strip_accents"));

@@ -12,13 +12,14 @@ mod families;
 mod files;
 mod metadata;
 mod read;
+mod rope;
 mod settings;
 pub mod tokenizer;
 mod values;
 
 pub use architecture::{
-    Architecture, BERT, DISTILBERT, LayerNames, MPNET, ModelTensors, ROBERTA, TensorSizes,
-    TensorSpec, architectures,
+    Architecture, BERT, DISTILBERT, GTE, Gate, MODERNBERT, MPNET, ModelTensors, NOMIC, Names,
+    Product, ROBERTA, TensorSizes, TensorSpec, architectures,
 };
 pub(crate) use check::check;
 pub use check::model_rules;
@@ -26,7 +27,7 @@ pub use facts::{Fact, Misstatement, SaidBy};
 pub use files::{Attached, ModelFiles};
 pub(crate) use read::tokenizer_facts;
 pub use settings::pooling_name;
-pub use values::{Activation, Module, Pooling, Positions, Prompt};
+pub use values::{Activation, Module, Pooling, Positions, Prompt, RopeScaling};
 
 use crate::Error;
 use crate::model::Container;
@@ -48,6 +49,8 @@ pub struct ModelSpec {
     pub architecture: Option<Fact<String>>,
     /// The class that config.json names: `BertModel`.
     pub class: Option<String>,
+    /// The code of its own that config.json says the model comes with: `org/repo--modeling.NewModel`.
+    pub remote_code: Option<String>,
     /// Layers.
     pub layers: Option<Fact<u64>>,
     /// Values of a token's vector between the layers.
@@ -74,6 +77,16 @@ pub struct ModelSpec {
     pub position_scheme: Fact<Positions>,
     /// The base of the angles of rotary positions.
     pub rope_theta: Option<Fact<f64>>,
+    /// That of layers that attend to neighbours alone, where it is another.
+    pub local_rope_theta: Option<Fact<f64>>,
+    /// How these angles are stretched.
+    pub rope_scaling: Fact<RopeScaling>,
+    /// By how much.
+    pub rope_factor: Option<Fact<f64>>,
+    /// Tokens that a layer attends to which knows neighbours alone, on both sides together.
+    pub local_attention: Option<Fact<u64>>,
+    /// The numbers of these layers.
+    pub local_layers: Fact<Vec<u64>>,
     /// How the vectors of a text's tokens become one; several are put one behind the other.
     pub pooling: Fact<Vec<Pooling>>,
     /// Whether the tokens of a prompt are pooled too.
@@ -91,10 +104,15 @@ pub struct ModelSpec {
     pub default_prompt: Option<String>,
     /// Numbers of first values that make a vector by themselves.
     pub matryoshka: Vec<u64>,
+    /// Whether a vector goes through a layer normalization before it is cut to fewer values.
+    pub matryoshka_norm: Fact<bool>,
     /// What texts go through, as modules.json lists it.
     pub modules: Vec<Module>,
     /// How texts become tokens.
     pub tokenizer: Option<TokenizerFacts>,
+    /// Settings that make sense, but change what is computed in ways that nothing here follows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusual: Vec<Misstatement>,
     /// Settings that say nothing that makes sense.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub misstatements: Vec<Misstatement>,
@@ -111,6 +129,7 @@ impl Default for ModelSpec {
             base: None,
             architecture: None,
             class: None,
+            remote_code: None,
             layers: None,
             hidden: None,
             heads: None,
@@ -124,6 +143,11 @@ impl Default for ModelSpec {
             epsilon: Fact::assumed(1e-12),
             position_scheme: Fact::default(),
             rope_theta: None,
+            local_rope_theta: None,
+            rope_scaling: Fact::default(),
+            rope_factor: None,
+            local_attention: None,
+            local_layers: Fact::default(),
             pooling: Fact::assumed(vec![Pooling::Mean]),
             pools_prompt: Fact::assumed(true),
             normalize: Fact::assumed(true),
@@ -132,8 +156,10 @@ impl Default for ModelSpec {
             prompts: Vec::new(),
             default_prompt: None,
             matryoshka: Vec::new(),
+            matryoshka_norm: Fact::default(),
             modules: Vec::new(),
             tokenizer: None,
+            unusual: Vec::new(),
             misstatements: Vec::new(),
             unreadable: Vec::new(),
         }

@@ -5,7 +5,7 @@ use super::files::{Attached, ModelFiles};
 use super::tokenizer::{Normalizer, SkippedVocabulary, TOKENIZER, TokenizerFile, WORD_PIECE};
 use super::{
     Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Positions, Prompt, SaidBy,
-    TokenizerFacts, families, metadata,
+    TokenizerFacts, families, metadata, rope,
 };
 use crate::Error;
 use crate::model::Container;
@@ -21,19 +21,19 @@ const MODULES: &str = "modules.json";
 const POOLING: &str = "1_Pooling";
 
 /// A JSON file with its name.
-struct File {
-    name: String,
-    json: Json,
+pub(super) struct File {
+    pub name: String,
+    pub json: Json,
 }
 
 /// Reads values out of files, and notes those that make no sense.
-struct Reader<'a> {
-    misstatements: &'a mut Vec<Misstatement>,
+pub(super) struct Reader<'a> {
+    pub misstatements: &'a mut Vec<Misstatement>,
 }
 
 impl Reader<'_> {
     /// The first of some keys that a file has.
-    fn value<'f>(file: &'f File, keys: &[&str]) -> Option<(&'f Json, String)> {
+    pub(super) fn value<'f>(file: &'f File, keys: &[&str]) -> Option<(&'f Json, String)> {
         let found = keys.iter().find_map(|key| {
             let value = file.json.get(key).filter(|v| !v.is_null())?;
             Some((value, *key))
@@ -41,7 +41,7 @@ impl Reader<'_> {
         found.map(|(value, key)| (value, format!("{} {key}", file.name)))
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         &mut self,
         file: &File,
         keys: &[&str],
@@ -59,7 +59,7 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&mut self, file: &File, keys: &[&str]) -> Option<Fact<u64>> {
+    pub(super) fn number(&mut self, file: &File, keys: &[&str]) -> Option<Fact<u64>> {
         self.read(file, keys, "a whole number", |v| match v {
             Json::String(text) => text.parse().ok(),
             v => v.as_u64(),
@@ -73,7 +73,7 @@ impl Reader<'_> {
         })
     }
 
-    fn text(&mut self, file: &File, keys: &[&str]) -> Option<Fact<String>> {
+    pub(super) fn text(&mut self, file: &File, keys: &[&str]) -> Option<Fact<String>> {
         self.read(file, keys, "a text", |v| v.as_str().map(str::to_owned))
     }
 
@@ -148,6 +148,7 @@ fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
     let said_by = || SaidBy::File(format!("{CONFIG} _name_or_path"));
     spec.base = name.map(|name| Fact { value: name.to_owned(), said_by: said_by() });
     spec.class = config.json["architectures"][0].as_str().map(str::to_owned);
+    spec.remote_code = config.json["auto_map"]["AutoModel"].as_str().map(str::to_owned);
     spec.architecture = r.text(config, &["model_type"]).or_else(|| {
         // Configurations of the first years have no model_type.
         let class = spec.class.as_deref()?;
@@ -176,7 +177,7 @@ fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
     if let Some(epsilon) = r.real(config, &epsilons) {
         spec.epsilon = epsilon;
     }
-    spec.rope_theta = r.real(config, &["rope_theta", "rotary_emb_base", "global_rope_theta"]);
+    rope::read(spec, config, r);
     let named = r.text(config, &["position_embedding_type"]);
     let buckets = r.number(config, &["relative_attention_num_buckets"]);
     spec.position_scheme = if let Some(named) = named {
@@ -189,6 +190,17 @@ fn read_config(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
         let known = spec.known_architecture().map(|known| known.positions.clone());
         Fact::assumed(known.unwrap_or_default())
     };
+    let fixed = spec.known_architecture().map_or(&[][..], |known| known.fixed);
+    spec.unusual = fixed.iter().filter_map(|(key, only)| unusual(config, key, only)).collect();
+}
+
+/// A setting that has another value than the only one that is known.
+fn unusual(config: &File, key: &str, only: &str) -> Option<Misstatement> {
+    let (value, place) = Reader::value(config, &[key])?;
+    let found = value.to_string();
+    // As a number, 1 is 1.0.
+    let same = found == only || value.as_f64().is_some_and(|v| only.parse() == Ok(v));
+    (!same).then(|| Misstatement { field: place, expected: only.to_owned(), found })
 }
 
 fn module(entry: &Json) -> Module {

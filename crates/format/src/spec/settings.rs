@@ -45,6 +45,7 @@ impl ModelSpec {
         if !self.matryoshka.is_empty() {
             add("matryoshka_dimensions", Some(Json::from(self.matryoshka.clone()).to_string()));
         }
+        add("matryoshka_norm", said(&self.matryoshka_norm).map(bool::to_string));
         list
     }
 

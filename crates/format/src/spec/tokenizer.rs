@@ -273,6 +273,9 @@ impl<V> TokenizerFile<V> {
     /// If it is of a known kind, and its settings make no sense; or if there is none.
     pub fn into_model(self) -> Result<TokenModel<V>, Misstatement> {
         let kind = self.model_kind().unwrap_or(parts::UNNAMED).to_owned();
+        if kind == parts::UNIGRAM {
+            return self.into_unigram().map(TokenModel::Unigram);
+        }
         let model = self.outline.model.ok_or_else(|| missing("model", "a model"))?;
         match kind.as_str() {
             parts::WORD_PIECE => Ok(TokenModel::WordPiece(WordPiece {
@@ -286,11 +289,6 @@ impl<V> TokenizerFile<V> {
                     &model.max_input_chars_per_word,
                     "model.max_input_chars_per_word",
                 )?,
-                vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
-            })),
-            parts::UNIGRAM => Ok(TokenModel::Unigram(Unigram {
-                unk_id: number(&model.unk_id, "model.unk_id")?,
-                byte_fallback: is_set(&model.byte_fallback, "model.byte_fallback")?,
                 vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
             })),
             parts::BPE => Ok(TokenModel::Bpe(Bpe {
@@ -312,6 +310,19 @@ impl<V> TokenizerFile<V> {
             })),
             _ => Ok(TokenModel::Other(kind)),
         }
+    }
+
+    /// The model as that of a Unigram tokenizer.
+    ///
+    /// # Errors
+    /// If its settings make no sense, or if there is none.
+    pub fn into_unigram(self) -> Result<Unigram<V>, Misstatement> {
+        let model = self.outline.model.ok_or_else(|| missing("model", "a model"))?;
+        Ok(Unigram {
+            unk_id: number(&model.unk_id, "model.unk_id")?,
+            byte_fallback: is_set(&model.byte_fallback, "model.byte_fallback")?,
+            vocab: model.vocab.ok_or_else(|| missing("model.vocab", "a vocabulary"))?,
+        })
     }
 }
 

@@ -44,8 +44,8 @@ macro_rules! named {
 named! {
     /// The activation of a feed-forward network.
     Activation {
-        /// GELU with the error function.
-        Gelu "gelu",
+        /// GELU with the error function; `geglu` where it is that of a gate.
+        Gelu "gelu" | "geglu",
         /// GELU with the hyperbolic tangent, by its first name.
         GeluNew "gelu_new",
         /// The same, by the name of its faster implementation.
@@ -54,6 +54,8 @@ named! {
         GeluPytorchTanh "gelu_pytorch_tanh",
         /// Negative values become zero.
         Relu "relu",
+        /// `x` times its sigmoid; `swiglu` where it is that of a gate.
+        Silu "silu" | "swish" | "swiglu",
     }
 }
 
@@ -80,6 +82,25 @@ impl Default for Positions {
     /// BERT's.
     fn default() -> Positions {
         Positions::Absolute
+    }
+}
+
+named! {
+    /// How the angles of rotary positions are stretched, for texts that are longer than those of the
+    /// training.
+    RopeScaling {
+        /// Not at all.
+        Default "default",
+        /// Positions are divided by a factor.
+        Linear "linear",
+        /// The base is multiplied by a factor, and all angles are divided by one value's share of it.
+        Ntk "ntk",
+    }
+}
+
+impl Default for RopeScaling {
+    fn default() -> RopeScaling {
+        RopeScaling::Default
     }
 }
 

@@ -1,16 +1,16 @@
 //! The model beside itself with other weights, one product after the other.
 
-use super::{Bert, Embeddings, PRODUCTS};
-use crate::architectures::{Aim, Batch, Choose, Rehearsed};
+use super::{Bert, Embeddings, Layer, PRODUCTS};
+use crate::architectures::{Aim, Batch, Choose, ChosenWeights, Rehearsed};
 use crate::kernels::PANEL;
 use crate::kernels::walk::Activation;
 use crate::layers::linear::RoundedRows;
-use crate::layers::{Linear, Norm, Output, attend};
+use crate::layers::{Linear, Norm, Output, Widening};
 use crate::schedule::batches;
 use crate::tensors::Tensors;
 use std::ops::Range;
 use weighbridge_codec::parallel::*;
-use weighbridge_format::Error;
+use weighbridge_format::{Error, Tensor};
 
 /// Takes texts through the model as it is and as it becomes. What both make of all tokens is kept from
 /// one product to the next, since its weights depend on all of it.
@@ -35,50 +35,60 @@ pub(super) fn run(
     let mut memory = vec![0.0; batch.ids.len() * hidden.max(wide)];
     let mut sums = vec![0.0; batch.ids.len() * hidden];
     let mut missing = Vec::new();
-    let mut choose = |product: usize, depth: usize, inputs: &[f32], aim: Aim| {
-        let chosen = choose(Rehearsed { product, inputs, aim })?;
-        let matrices: Vec<_> = chosen.iter().map(|(weight, bias)| (weight, bias.clone())).collect();
-        Linear::new(&matrices, depth, model.packing)
-    };
+    let mut choose =
+        |product: usize, inputs: &[f32], aim: Aim| choose(Rehearsed { product, inputs, aim });
+    let linear =
+        |chosen: ChosenWeights, depth: usize| Linear::new(&matrices(&chosen), depth, model.packing);
+    // Rows that are normalized first, of both models.
+    let (mut old_normal, mut new_normal) = (Vec::new(), Vec::new());
     for (index, layer) in model.layers.iter().enumerate() {
         let first = index * PRODUCTS;
-        let qkv = choose(first, hidden, &new, Aim::AsBefore(&old))?;
+        let old_in = model.all_inputs(layer.attention_norm.as_ref(), &old, &mut old_normal);
+        let new_in = model.all_inputs(layer.attention_norm.as_ref(), &new, &mut new_normal);
+        let qkv = linear(choose(first, new_in, Aim::AsBefore(old_in))?, hidden)?;
         let inputs = &mut memory[..batch.ids.len() * hidden];
         let tasks =
             parts.iter().zip(cut(&parts, hidden, inputs)).zip(cut(&parts, hidden, &mut sums));
         let tasks: Vec<_> = tasks.collect();
         tasks.into_par_iter().for_each_init(Memory::default, |memory, ((part, inputs), sums)| {
             sums.copy_from_slice(part.rows(&old, hidden));
-            model.attention(&layer.qkv, part, sums, memory, inputs);
+            model.attention(layer, &layer.qkv, part, part.rows(old_in, hidden), memory, inputs);
             memory.add(&layer.attention, inputs, sums);
-            model.attention(&qkv, part, part.rows(&new, hidden), memory, inputs);
+            model.attention(layer, &qkv, part, part.rows(new_in, hidden), memory, inputs);
         });
         less(&sums, &new, &mut missing);
-        let attention = choose(first + 1, hidden, inputs, Aim::Results(&missing))?;
-        model.add_and_normalize(&attention, inputs, &layer.attention_norm, &mut new);
-        model.normalize(&layer.attention_norm, &mut sums);
+        let attention = linear(choose(first + 1, inputs, Aim::Results(&missing))?, hidden)?;
+        model.add_and_finish(&attention, inputs, layer.attention_norm.as_ref(), &mut new);
+        model.finish_all(layer.attention_norm.as_ref(), &mut sums);
         std::mem::swap(&mut old, &mut sums);
 
-        let up = choose(first + 2, hidden, &new, Aim::AsBefore(&old))?;
+        let old_in = model.all_inputs(layer.norm.as_ref(), &old, &mut old_normal);
+        let new_in = model.all_inputs(layer.norm.as_ref(), &new, &mut new_normal);
+        let chosen = choose(first + 2, new_in, Aim::AsBefore(old_in))?;
+        let widening = (model.config.gate, model.config.activation);
+        let up = Widening::new(&matrices(&chosen), hidden, model.packing, widening)?;
         let inputs = &mut memory[..batch.ids.len() * wide];
         let tasks = parts.iter().zip(cut(&parts, wide, inputs)).zip(cut(&parts, hidden, &mut sums));
         let tasks: Vec<_> = tasks.collect();
         tasks.into_par_iter().for_each_init(Memory::default, |memory, ((part, inputs), sums)| {
             sums.copy_from_slice(part.rows(&old, hidden));
-            let activation = model.config.activation;
-            memory.apply(&layer.up, sums, inputs, activation);
+            memory.widen(&layer.up, part.rows(old_in, hidden), inputs);
             memory.add(&layer.down, inputs, sums);
-            memory.apply(&up, part.rows(&new, hidden), inputs, activation);
+            memory.widen(&up, part.rows(new_in, hidden), inputs);
         });
         less(&sums, &new, &mut missing);
-        let down = choose(first + 3, wide, inputs, Aim::Results(&missing))?;
+        let down = linear(choose(first + 3, inputs, Aim::Results(&missing))?, wide)?;
         if index + 1 < model.layers.len() {
-            model.add_and_normalize(&down, inputs, &layer.norm, &mut new);
-            model.normalize(&layer.norm, &mut sums);
+            model.add_and_finish(&down, inputs, layer.norm.as_ref(), &mut new);
+            model.finish_all(layer.norm.as_ref(), &mut sums);
             std::mem::swap(&mut old, &mut sums);
         }
     }
     Ok(())
+}
+
+fn matrices(chosen: &ChosenWeights) -> Vec<(&Tensor, Vec<f32>)> {
+    chosen.iter().map(|(weight, bias)| (weight, bias.clone())).collect()
 }
 
 /// Texts that one task takes through a product.
@@ -121,13 +131,13 @@ const ROWS: usize = 96;
 #[derive(Default)]
 struct Memory {
     qkv: Vec<f32>,
+    gate: Vec<f32>,
     rounded: RoundedRows,
 }
 
 impl Memory {
-    fn apply(&mut self, linear: &Linear, x: &[f32], into: &mut [f32], activation: Activation) {
-        let all = 0..linear.panels();
-        linear.apply(x, all, into, Output::Overwrite, activation, &mut self.rounded);
+    fn widen(&mut self, up: &Widening, x: &[f32], into: &mut [f32]) {
+        up.apply(x, 0..up.panels(), into, &mut self.gate, &mut self.rounded);
     }
 
     /// Adds a product to rows.
@@ -140,6 +150,7 @@ impl Memory {
 impl Bert {
     fn attention(
         &self,
+        layer: &Layer,
         qkv: &Linear,
         part: &Part,
         x: &[f32],
@@ -148,27 +159,47 @@ impl Bert {
     ) {
         let (hidden, heads) = (self.config.hidden, self.config.heads);
         let values = part.tokens.len() * 3 * hidden;
-        let mut rows = std::mem::take(&mut memory.qkv);
+        let Memory { qkv: rows, rounded, .. } = memory;
         // Attention reads whole panels of values, which may be wider than the last head.
         rows.resize(rows.len().max(values + PANEL), 0.0);
-        memory.apply(qkv, x, &mut rows[..values], Activation::None);
-        let distances = self.distances.as_ref();
-        attend(heads, distances, &rows, &part.texts, 0..heads.count, into);
-        memory.qkv = rows;
+        let (all, none) = (0..qkv.panels(), Activation::None);
+        qkv.apply(x, all, &mut rows[..values], Output::Overwrite, none, rounded);
+        self.attend(layer, rows, &part.texts, 0..heads.count, into);
     }
 
-    /// Adds a product to rows, and normalizes them.
-    fn add_and_normalize(&self, linear: &Linear, inputs: &[f32], norm: &Norm, rows: &mut [f32]) {
+    /// What a part of a layer gets, of all tokens.
+    fn all_inputs<'a>(
+        &self,
+        norm: Option<&Norm>,
+        rows: &'a [f32],
+        normalized: &'a mut Vec<f32>,
+    ) -> &'a [f32] {
+        let Some(norm) = norm.filter(|_| self.config.norms_first) else { return rows };
+        normalized.clear();
+        normalized.extend_from_slice(rows);
+        normalized.par_chunks_mut(ROWS * self.config.hidden).for_each(|rows| norm.apply(rows));
+        normalized
+    }
+
+    /// Adds a product to rows, and normalizes them if that comes behind it.
+    fn add_and_finish(
+        &self,
+        linear: &Linear,
+        inputs: &[f32],
+        norm: Option<&Norm>,
+        rows: &mut [f32],
+    ) {
         let inputs = inputs.par_chunks(ROWS * linear.depth);
         let tasks = rows.par_chunks_mut(ROWS * self.config.hidden).zip(inputs);
         tasks.for_each_init(Memory::default, |memory, (rows, inputs)| {
             memory.add(linear, inputs, rows);
-            norm.apply(rows);
+            self.finish(norm, rows);
         });
     }
 
-    fn normalize(&self, norm: &Norm, rows: &mut [f32]) {
-        rows.par_chunks_mut(ROWS * self.config.hidden).for_each(|rows| norm.apply(rows));
+    fn finish_all(&self, norm: Option<&Norm>, rows: &mut [f32]) {
+        let some = rows.par_chunks_mut(ROWS * self.config.hidden);
+        some.for_each(|rows| self.finish(norm, rows));
     }
 }
 

@@ -1,8 +1,7 @@
 //! Models that compute as BERT does, with other names, other positions, or both.
 
-use super::bert::{LAYER, sizes, tensors};
-use super::{Architecture, LayerNames};
-use crate::model::WORD_TABLE;
+use super::bert::{NAMES, sizes, tensors};
+use super::{Architecture, Names, Product};
 use crate::spec::Positions;
 
 /// RoBERTa and XLM-RoBERTa: BERT whose positions begin behind the number of the padding token.
@@ -11,11 +10,13 @@ pub static ROBERTA: Architecture = Architecture {
     model_types: &["roberta", "xlm-roberta", "camembert"],
     class_prefix: "Roberta",
     prefixes: &["", "roberta.", "model.", "0.auto_model."],
-    word_embeddings: WORD_TABLE,
-    layer: LAYER,
+    names: &[NAMES],
     distances: None,
     positions: Positions::Absolute,
     pads_positions: true,
+    norms_first: false,
+    gate: None,
+    fixed: &[],
     sizes,
     tensors,
     usual_heads: heads_of_64,
@@ -28,19 +29,23 @@ pub static DISTILBERT: Architecture = Architecture {
     model_types: &["distilbert"],
     class_prefix: "DistilBert",
     prefixes: &["", "distilbert.", "model.", "0.auto_model."],
-    word_embeddings: WORD_TABLE,
-    layer: LayerNames {
+    names: &[Names {
+        sign: "transformer.layer.",
         start: "transformer.layer.",
-        attention: ["attention.q_lin", "attention.k_lin", "attention.v_lin"],
-        attention_output: "attention.out_lin",
+        attention: Product::biased(&["attention.q_lin", "attention.k_lin", "attention.v_lin"]),
+        attention_output: Product::biased(&["attention.out_lin"]),
         attention_norm: "sa_layer_norm",
-        up: "ffn.lin1",
-        down: "ffn.lin2",
+        up: Product::biased(&["ffn.lin1"]),
+        down: Product::biased(&["ffn.lin2"]),
         norm: "output_layer_norm",
-    },
+        ..NAMES
+    }],
     distances: None,
     positions: Positions::Absolute,
     pads_positions: false,
+    norms_first: false,
+    gate: None,
+    fixed: &[],
     sizes,
     tensors,
     usual_heads: heads_of_64,
@@ -53,26 +58,28 @@ pub static MPNET: Architecture = Architecture {
     model_types: &["mpnet"],
     class_prefix: "MPNet",
     prefixes: &["", "mpnet.", "model.", "0.auto_model."],
-    word_embeddings: WORD_TABLE,
-    layer: LayerNames {
-        start: "encoder.layer.",
-        attention: ["attention.attn.q", "attention.attn.k", "attention.attn.v"],
-        attention_output: "attention.attn.o",
+    names: &[Names {
+        sign: DISTANCES,
+        attention: Product::biased(&["attention.attn.q", "attention.attn.k", "attention.attn.v"]),
+        attention_output: Product::biased(&["attention.attn.o"]),
         attention_norm: "attention.LayerNorm",
-        up: "intermediate.dense",
-        down: "output.dense",
-        norm: "output.LayerNorm",
-    },
-    distances: Some("encoder.relative_attention_bias.weight"),
+        ..NAMES
+    }],
+    distances: Some(DISTANCES),
     positions: Positions::RelativeBuckets,
     pads_positions: true,
+    norms_first: false,
+    gate: None,
+    fixed: &[],
     sizes,
     tensors,
     usual_heads: heads_of_64,
     old_name: |_| None,
 };
 
+const DISTANCES: &str = "encoder.relative_attention_bias.weight";
+
 /// A head has 64 values in nearly all of them.
-fn heads_of_64(hidden: u64) -> Option<u64> {
+pub(super) fn heads_of_64(hidden: u64) -> Option<u64> {
     (hidden >= 64 && hidden.is_multiple_of(64)).then_some(hidden / 64)
 }

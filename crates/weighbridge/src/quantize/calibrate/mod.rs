@@ -110,10 +110,14 @@ pub(super) fn run(
     let mut choose = |rehearsed: Rehearsed<'_>| {
         let mut matrices = Vec::new();
         for name in &products[rehearsed.product] {
-            let (weights, bias) = (find(name)?, find(&bias_of(name))?);
+            let weights = find(name)?;
             let order = orders.iter().find(|(index, _)| *index == weights).map(|(_, order)| order);
-            let tensor = &container.tensors[bias];
-            let biases = tensor.values_f32(0, to_len(tensor.count()))?;
+            // Some models have none.
+            let bias = index.get(bias_of(name).as_str()).copied();
+            let biases = match bias.map(|bias| &container.tensors[bias]) {
+                Some(tensor) => tensor.values_f32(0, to_len(tensor.count()))?,
+                None => vec![0.0; to_len(container.tensors[weights].shape[0])],
+            };
             matrices.push(Matrix { weights, order, bias, biases });
         }
         choose_product(container, start, &rehearsed, &matrices, may_change, &mut made, progress)
@@ -129,7 +133,8 @@ struct Matrix<'a> {
     weights: usize,
     /// None if it is not for calibrating.
     order: Option<&'a Order>,
-    bias: usize,
+    /// None if there is none.
+    bias: Option<usize>,
     biases: Vec<f32>,
 }
 
@@ -148,8 +153,8 @@ fn choose_product(
     progress: &mut Progress,
 ) -> Result<ChosenWeights, Error> {
     let free = matrices.iter().all(|matrix| {
-        let bias = &container.tensors[matrix.bias];
-        is_plain(bias) && may_change(&bias.name)
+        let bias = matrix.bias.map(|bias| &container.tensors[bias]);
+        bias.is_some_and(|bias| is_plain(bias) && may_change(&bias.name))
     });
     let mut inputs = None;
     let (mut chosen, mut first) = (Vec::new(), 0);
@@ -176,11 +181,12 @@ fn choose_product(
         let (target, errors, mut biases) = task.round(&matrix.biases, progress)?;
         let stored = stored(weights, &target)?;
         made.targets.push((matrix.weights, target, errors));
-        if free {
-            let changed = with_values(&container.tensors[matrix.bias], &mut biases);
-            made.biases.push((matrix.bias, changed));
-        } else {
-            biases.clone_from(&matrix.biases);
+        match matrix.bias.filter(|_| free) {
+            Some(bias) => {
+                let changed = with_values(&container.tensors[bias], &mut biases);
+                made.biases.push((bias, changed));
+            }
+            None => biases.clone_from(&matrix.biases),
         }
         chosen.push((stored, biases));
         first += count;
