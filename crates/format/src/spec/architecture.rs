@@ -2,9 +2,11 @@
 
 mod bert;
 mod relatives;
+mod tables;
 
 pub use bert::BERT;
 pub use relatives::{DISTILBERT, MPNET, ROBERTA};
+pub use tables::{MODEL2VEC, STATIC_EMBEDDING};
 
 use super::Positions;
 use crate::model::{Container, Tensor};
@@ -13,8 +15,14 @@ use std::collections::HashMap;
 /// Every architecture whose tensors are known. One more is a file and a line here. Where nothing but the
 /// names of tensors tells which it is, the first that has such names.
 pub fn architectures() -> &'static [&'static Architecture] {
-    static ALL: [&Architecture; 4] = [&MPNET, &BERT, &ROBERTA, &DISTILBERT];
+    static ALL: [&Architecture; 6] =
+        [&MPNET, &BERT, &ROBERTA, &DISTILBERT, &MODEL2VEC, &STATIC_EMBEDDING];
     &ALL
+}
+
+/// Those whose models can be told by their tensors: a table by itself may be anything.
+pub(super) fn with_layers() -> impl Iterator<Item = &'static Architecture> {
+    architectures().iter().copied().filter(|known| !known.is_static())
 }
 
 /// More layers than any model has: their tensors are not listed.
@@ -98,6 +106,8 @@ pub struct TensorSpec {
 pub struct TensorSizes {
     /// Tokens that have a vector.
     pub vocabulary: Option<u64>,
+    /// Rows of the table of these vectors, where tokens may share one.
+    pub rows: Option<u64>,
     /// Values of a token's vector.
     pub hidden: Option<u64>,
     /// Positions that have a vector.
@@ -117,7 +127,7 @@ pub struct TensorSizes {
 impl TensorSizes {
     /// The sizes that a container's tensors show, of whichever architecture they are.
     pub fn of(container: &Container) -> TensorSizes {
-        let shown = architectures().iter().find(|a| a.prefix_in(container).is_some());
+        let shown = with_layers().find(|a| a.prefix_in(container).is_some());
         shown.map(|a| a.sizes(container)).unwrap_or_default()
     }
 }
@@ -129,8 +139,17 @@ impl Architecture {
         self.prefixes.iter().copied().find(has)
     }
 
-    /// Whether a container has a table of tokens and a layer as this architecture names them.
+    /// Whether its models are a table of the tokens' vectors and nothing else.
+    pub fn is_static(&self) -> bool {
+        self.layer.start.is_empty()
+    }
+
+    /// Whether a container has a table of tokens and a layer as this architecture names them. A table by
+    /// itself may be anything: only files say that it is a model.
     pub fn is_in(&self, container: &Container) -> bool {
+        if self.is_static() {
+            return false;
+        }
         self.prefix_in(container).is_some_and(|prefix| {
             // What it has and none of its relatives is the surest sign; BERT has no such thing.
             let sign = match self.distances {

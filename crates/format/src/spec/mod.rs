@@ -17,8 +17,8 @@ pub mod tokenizer;
 mod values;
 
 pub use architecture::{
-    Architecture, BERT, DISTILBERT, LayerNames, MPNET, ModelTensors, ROBERTA, TensorSizes,
-    TensorSpec, architectures,
+    Architecture, BERT, DISTILBERT, LayerNames, MODEL2VEC, MPNET, ModelTensors, ROBERTA,
+    STATIC_EMBEDDING, TensorSizes, TensorSpec, architectures,
 };
 pub(crate) use check::check;
 pub use check::model_rules;

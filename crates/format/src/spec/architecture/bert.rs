@@ -52,6 +52,7 @@ pub(super) fn sizes(tensors: &ModelTensors) -> TensorSizes {
     let layer = &tensors.architecture.layer;
     TensorSizes {
         vocabulary: tensors.dimension(WORD_TABLE, 0),
+        rows: None,
         hidden: tensors.dimension(WORD_TABLE, 1),
         positions: tensors.dimension(POSITIONS, 0),
         token_types: tensors.dimension(TOKEN_TYPES, 0),
