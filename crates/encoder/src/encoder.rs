@@ -1,5 +1,6 @@
 //! A model that is ready to use.
 
+mod average;
 mod observe;
 mod prompt;
 mod rehearse;
@@ -131,7 +132,7 @@ impl Encoder {
             // The weights take longest; the words are read beside them.
             let (model, tokenizer) = parallel::join(
                 || architecture.load(&spec, container, packing),
-                || Tokenizer::of(container),
+                || Tokenizer::of_model(container, &spec),
             );
             Ok::<_, Error>((model?, tokenizer?))
         })?;
@@ -225,13 +226,9 @@ impl Encoder {
     pub fn count_cut(&self, texts: &[impl AsRef<str> + Sync]) -> u64 {
         let most = self.max_tokens();
         let is_cut = |text: &str| {
-            let mut ids = Vec::new();
             // A token stands for one byte at least.
             let text = prompted(self.prompt.as_deref(), text);
-            text.len() > most.saturating_sub(2) && {
-                self.tokenizer().encode_into(&text, most.saturating_add(1), &mut ids);
-                ids.len() > most
-            }
+            text.len() > most.saturating_sub(2) && self.tokenizer().is_cut(&text, most)
         };
         let count = |texts: &[_]| {
             texts.iter().filter(|text| is_cut(AsRef::<str>::as_ref(*text))).count() as u64
@@ -274,8 +271,40 @@ impl Encoder {
         texts: &[impl AsRef<str> + Sync],
         tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Vec<f32>, Error> {
+        if let Some(table) = self.averaged_table() {
+            return self.average(table, texts, tell);
+        }
         let (ids, ranges) = self.inner.tokenize(texts, self.prompt.as_deref());
         self.run(Texts { ids, ranges, seconds: Vec::new(), skipped: self.skipped }, tell)
+    }
+
+    /// The vectors of texts that are tokens already, those around them included, one behind the other.
+    /// `tell` hears now and then how many are done, and can end the work.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such token, or a text has more of them than the model takes; those of
+    /// [`Encoder::embed_flat_telling`].
+    pub fn embed_tokens(
+        &self,
+        texts: &[impl AsRef<[u32]>],
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Vec<f32>, Error> {
+        let (mut ids, mut ranges) = (Vec::new(), Vec::with_capacity(texts.len()));
+        for text in texts {
+            let (text, start) = (text.as_ref(), ids.len());
+            if text.len() > self.max_tokens() {
+                let what = format!("a text has {} tokens", text.len());
+                return Err(Error::refused(what, format!("at most {}", self.max_tokens())));
+            }
+            ids.extend_from_slice(text);
+            ranges.push(start..ids.len());
+        }
+        let tokens = self.inner.model.sizes().vocabulary;
+        if let Some(id) = ids.iter().find(|id| **id as usize >= tokens) {
+            return Err(Error::refused(format!("there is no token {id}"), ""));
+        }
+        self.run(Texts { ids, ranges, ..Texts::default() }, tell)
     }
 
     /// The scores of pairs of texts, one pair behind the other.
@@ -328,8 +357,12 @@ impl Encoder {
             inner.compute(turn)
         };
         inner.schedule.run(&call, compute, || inner.call_helper());
-        let vectors = call.result()?;
-        if let Some(check) = &inner.damage {
+        self.checked(call.result()?)
+    }
+
+    /// Vectors that may be handed out.
+    fn checked(&self, vectors: Vec<f32>) -> Result<Vec<f32>, Error> {
+        if let Some(check) = &self.inner.damage {
             check.finish()?;
         }
         match vectors.iter().position(|v| !v.is_finite()) {

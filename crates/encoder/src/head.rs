@@ -202,11 +202,21 @@ impl Head {
             vector.copy_from_slice(&made[..vector.len()]);
         }
         if settings.normalize {
-            let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-            let by = 1.0 / norm.max(1e-12);
-            vector.iter_mut().for_each(|x| *x *= by);
+            normalize(vector);
         }
     }
+
+    /// Whether there are dense layers behind the pooling.
+    pub(crate) fn has_dense(&self) -> bool {
+        !matches!(self, Head::Vector(dense) if dense.is_empty())
+    }
+}
+
+/// Gives a vector unit length; zeros stay zeros.
+pub(crate) fn normalize(vector: &mut [f32]) {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let by = 1.0 / norm.max(1e-12);
+    vector.iter_mut().for_each(|x| *x *= by);
 }
 
 /// Pools the vectors of tokens into one; as many of its first values as there is room for.

@@ -100,6 +100,10 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
         a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     let lengths = (dot(a, a) * dot(b, b)).sqrt();
+    // A text without a token that the model knows has such a vector, with every copy of that model.
+    if a.iter().chain(b).all(|value| *value == 0.0) {
+        return 1.0;
+    }
     // Vectors of zeros have no direction; NaN and infinity are near nothing.
     if lengths > 0.0 && lengths.is_finite() { dot(a, b) / lengths } else { 0.0 }
 }

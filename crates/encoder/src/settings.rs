@@ -168,11 +168,16 @@ impl ResolvedSettings {
                 "the model has learned no more",
             ));
         }
-        if max_tokens < 3 {
-            let what = format!(
-                "a limit of {max_tokens} tokens leaves no room for text between [CLS] and [SEP]"
-            );
-            return Err(Error::refused(what, "at least 3"));
+        let is_static = spec.known_architecture().is_some_and(|known| known.is_static());
+        if max_tokens == 0 || (max_tokens < 3 && !is_static) {
+            let what = match is_static {
+                true => "a limit of 0 tokens leaves no room for text".to_owned(),
+                false => format!(
+                    "a limit of {max_tokens} tokens leaves no room for text between [CLS] and [SEP]"
+                ),
+            };
+            let least = if is_static { "at least 1" } else { "at least 3" };
+            return Err(Error::refused(what, least));
         }
         let dimensions = settings.dimensions.unwrap_or(width);
         if dimensions == 0 || dimensions > width {

@@ -8,7 +8,7 @@ use weighbridge_format::spec::{Activation, Misstatement, ModelSpec, Positions, R
 use weighbridge_format::{Advice, Error};
 
 /// Modules of sentence-transformers that are understood.
-const MODULES: [&str; 4] = ["Transformer", "Pooling", DENSE, "Normalize"];
+const MODULES: [&str; 5] = ["Transformer", "StaticEmbedding", "Pooling", DENSE, "Normalize"];
 /// Models of tokenizers that are understood.
 const TOKENIZERS: [&str; if LIBRARY { 4 } else { 2 }] = known(["", "WordPiece", "Unigram", "BPE"]);
 /// Steps of tokenizers that are understood; without the crate for the others, BERT's alone.
@@ -178,7 +178,7 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
                 "modules.json names a module {} after the model, which is not supported",
                 module.kind
             ),
-            "Transformer, Pooling, Dense and Normalize are",
+            "Transformer, StaticEmbedding, Pooling, Dense and Normalize are",
         );
     }
     if let Some(tokenizer) = &spec.tokenizer {
@@ -188,7 +188,9 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
             add(format!("tokenizer {kind}"), message, "WordPiece, Unigram and BPE are");
         }
         let said = tokenizer.post_processor.as_ref().map(|fact| fact.value.as_str());
-        if let Some(kind) = said.filter(|kind| !POST_PROCESSORS.contains(kind)) {
+        // Nothing is put around the texts of static models.
+        let is_framed = !architecture.is_some_and(Architecture::is_static);
+        if let Some(kind) = said.filter(|kind| is_framed && !POST_PROCESSORS.contains(kind)) {
             let message = match kind {
                 "none" => "the tokenizer has no post-processor, which is not supported".to_owned(),
                 kind => format!("the post-processor {kind} is not known"),

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
-use weighbridge_encoder::{Encoder, Precision, PromptChoice, Reranker, Settings};
+use weighbridge_encoder::{Encoder, Pooling, Precision, PromptChoice, Reranker, Settings};
 use weighbridge_testkit::data::reference;
 
 /// The folders of models that can be run.
@@ -82,7 +82,9 @@ impl Expected {
         for threads in [1, 3] {
             let settings = Settings { threads: Some(threads), ..Settings::default() };
             let encoder = Encoder::open_with(model, &settings).unwrap();
-            let limit = self.json["max_seq_length"].as_u64().unwrap();
+            // Static models may have none, and Model2Vec calls it otherwise.
+            let limit = self.json["max_seq_length"].as_u64();
+            let limit = limit.or(self.json["max_length"].as_u64()).unwrap_or(u64::from(u32::MAX));
             assert_eq!(encoder.max_tokens() as u64, limit, "{what}");
             let default = self.json["default_prompt_name"].as_str();
             let plain = default.map_or(encoder.clone(), |name| {
@@ -209,6 +211,76 @@ fn shorter_vectors_are_made_as_published() {
     }
     let whole = Encoder::open(&folder).unwrap();
     assert!(whole.assumed().is_empty());
+}
+
+/// The folders of static models.
+const STATIC: [&str; 6] = [
+    "model2vec",
+    "model2vec-int8",
+    "model2vec-mapping",
+    "model2vec-unigram",
+    "model2vec-rs/test-model-float32",
+    "sentence-transformers",
+];
+
+#[test]
+fn static_models_give_the_vectors_of_their_libraries() {
+    let mut visited = 0;
+    for name in STATIC {
+        let Some(folder) = reference(&format!("families/static/{name}")) else { return };
+        let expected = Expected::read(&folder);
+        assert!(expected.texts.len() > 45, "{name}");
+        expected.check_all(&folder, name);
+        visited += 1;
+        // Another pooling goes through the queue that other models go through; this one has the same
+        // direction.
+        let vectors = |pooling: Pooling| {
+            let normalize = Some(true);
+            let settings = Settings { pooling: Some(pooling), normalize, ..Settings::default() };
+            Encoder::open_with(&folder, &settings).unwrap().embed_flat(&expected.texts).unwrap()
+        };
+        let pairs = vectors(Pooling::Mean).into_iter().zip(vectors(Pooling::MeanSqrtLen));
+        for (a, b) in pairs {
+            assert!((a - b).abs() <= 1e-6, "{name}: {a} {b}");
+        }
+        if name == "sentence-transformers" {
+            let place = tempfile::tempdir().unwrap();
+            let model = place.path().join("model");
+            std::fs::create_dir(&model).unwrap();
+            resaved(&folder, &model);
+            expected.check_all(&model, "static, resaved");
+            // As older versions have it: the table in a folder of its own.
+            let own = model.join("0_StaticEmbedding");
+            std::fs::create_dir(&own).unwrap();
+            for file in ["model.safetensors", "tokenizer.json"] {
+                std::fs::rename(model.join(file), own.join(file)).unwrap();
+            }
+            let modules = std::fs::read_to_string(folder.join("modules.json")).unwrap();
+            let modules = modules.replace("\"path\": \"\"", "\"path\": \"0_StaticEmbedding\"");
+            assert!(modules.contains("0_Static"), "{modules}");
+            std::fs::write(model.join("modules.json"), modules).unwrap();
+            expected.check_all(&model, "static, in a folder");
+            visited += 2;
+        }
+    }
+    assert_eq!(visited, 8);
+}
+
+/// What the library's own tests expect of its model.
+#[test]
+fn model2vec_gives_what_its_rust_library_gives() {
+    let Some(folder) = reference("families/static/model2vec-rs/test-model-float32") else { return };
+    let encoder = Encoder::open(&folder).unwrap();
+    let long = vec!["hello"; 1000].join(" ");
+    for (text, file) in [("hello world", "short"), (long.as_str(), "long")] {
+        let json = std::fs::read(folder.join(format!("embeddings_{file}.json"))).unwrap();
+        let wanted: Vec<Vec<f32>> = serde_json::from_slice(&json).unwrap();
+        let found = encoder.embed_flat(&[text]).unwrap();
+        for (a, b) in found.iter().zip(&wanted[0]) {
+            assert!((a - b).abs() < 1e-5, "{file}: {found:?} {wanted:?}");
+        }
+    }
+    assert_eq!(encoder.count_cut(&["hello world", &long]), 1);
 }
 
 /// Pairs of texts have the tokens and the scores of the library, in any batch.

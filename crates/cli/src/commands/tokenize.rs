@@ -34,9 +34,7 @@ pub(super) fn run(args: &Tokenize, options: &Options, files: Files) -> Result<Ex
     let done = ask(given, "one text a line", together(1), |texts| {
         let answer = |text: &String| {
             let mut ids = Vec::new();
-            tokenizer.encode_into(text, limit.saturating_add(1), &mut ids);
-            cut += u64::from(ids.len() > limit);
-            ids.clear();
+            cut += u64::from(tokenizer.is_cut(text, limit));
             tokenizer.encode_into(text, limit, &mut ids);
             let title = Some(text.as_str()).filter(|_| !is_given);
             Answer { text: shown(&tokenizer, ids, title, args.json), said: Said::Nothing }

@@ -6,6 +6,9 @@
 
 mod bert;
 mod config;
+mod table;
+
+pub(crate) use table::Table;
 
 use crate::layers::{Packing, Scratch};
 use crate::team::Member;
@@ -16,7 +19,7 @@ use weighbridge_format::spec::{self, ModelSpec};
 use weighbridge_format::{Container, Error, Tensor};
 
 /// Every architecture. One more is a file and a line here.
-static ARCHITECTURES: [Architecture; 7] = [
+static ARCHITECTURES: [Architecture; 9] = [
     Architecture { described: &spec::BERT, load: bert::load },
     Architecture { described: &spec::ROBERTA, load: bert::load },
     Architecture { described: &spec::DISTILBERT, load: bert::load },
@@ -24,6 +27,8 @@ static ARCHITECTURES: [Architecture; 7] = [
     Architecture { described: &spec::NOMIC, load: bert::load },
     Architecture { described: &spec::MODERNBERT, load: bert::load },
     Architecture { described: &spec::GTE, load: bert::load },
+    Architecture { described: &spec::MODEL2VEC, load: table::load },
+    Architecture { described: &spec::STATIC_EMBEDDING, load: table::load },
 ];
 
 /// An architecture whose models can be run.
@@ -48,6 +53,11 @@ impl Architecture {
     /// How its models know where in a text a token stands.
     pub(crate) fn positions(&self) -> &'static spec::Positions {
         &self.described.positions
+    }
+
+    /// Whether its models are a table of the tokens' vectors and nothing else.
+    pub(crate) fn is_static(&self) -> bool {
+        self.described.is_static()
     }
 
     /// What `model_type` in config.json says of models that can be run.
@@ -112,6 +122,11 @@ pub(crate) trait Model: Debug + Send + Sync {
     /// # Errors
     /// If the weights can't be read or used; errors of `choose`.
     fn rehearse(&self, batch: Batch, start: &Tensors, choose: Choose) -> Result<(), Error>;
+
+    /// The table of a model that is nothing else: its texts need no batches.
+    fn table(&self) -> Option<&Table> {
+        None
+    }
 }
 
 /// Sizes of a model that matter to whoever runs it.

@@ -13,8 +13,8 @@ use weighbridge_format::spec::tokenizer::{
 /// The longest word that a model may want to look up.
 const LONGEST_WORD: u64 = 10_000;
 
-/// The parts of the tokenizer that a file describes.
-pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
+/// The parts of the tokenizer that a file describes, with or without what it puts around texts.
+pub(super) fn read(json: &[u8], is_framed: bool) -> Result<Parts, Error> {
     let file = TokenizerFile::parse_with_tokens(json).map_err(misstated)?;
     // What the model is says most about a tokenizer that is not known, so it is looked at first.
     let other_model = |kind: &str| unsupported(&format!("a {kind} tokenizer"), "WordPiece");
@@ -27,7 +27,7 @@ pub(super) fn read(json: &[u8]) -> Result<Parts, Error> {
         let what = format!("the pre-tokenizer {}", file.pre_tokenizer_kind());
         return Err(unsupported(&what, "BertPreTokenizer"));
     }
-    let post_processor = post_processor(&file)?;
+    let post_processor = post_processor(&file, is_framed)?;
     let added = file.added_tokens().map_err(misstated)?;
     let model = match file.into_model().map_err(misstated)? {
         TokenModel::WordPiece(settings) => Model::WordPiece(word_piece(settings)?),
@@ -49,6 +49,7 @@ fn check_version<V>(file: &TokenizerFile<V>) -> Result<(), Error> {
 #[cfg(feature = "tokenizers")]
 pub(super) fn read_for_library(
     json: &[u8],
+    is_framed: bool,
 ) -> Result<Option<(super::library::Library, PostProcessor)>, Error> {
     let file = TokenizerFile::parse(json).map_err(misstated)?;
     let steps = file.steps().map_err(misstated)?;
@@ -56,7 +57,7 @@ pub(super) fn read_for_library(
         return Ok(None);
     };
     check_version(&file)?;
-    let post_processor = post_processor(&file)?;
+    let post_processor = post_processor(&file, is_framed)?;
     Ok(Some((super::library::Library::read(json, kind)?, post_processor)))
 }
 
@@ -76,7 +77,10 @@ fn casing(file: &TokenizerFile<NumberedTokens>) -> Result<Casing, Error> {
     }
 }
 
-fn post_processor<V>(file: &TokenizerFile<V>) -> Result<PostProcessor, Error> {
+fn post_processor<V>(file: &TokenizerFile<V>, is_framed: bool) -> Result<PostProcessor, Error> {
+    if !is_framed {
+        return Ok(PostProcessor::nothing());
+    }
     match file.post_processor().map_err(misstated)? {
         spec::PostProcessor::Template(template) => PostProcessor::from_template(&template),
         spec::PostProcessor::Bert(tokens) => Ok(PostProcessor::around(tokens.cls.1, tokens.sep.1)),

@@ -88,6 +88,21 @@ impl Library {
     pub(super) fn len(&self) -> usize {
         self.len
     }
+
+    /// The token of what is unknown, in models that name it by its text.
+    pub(super) fn unknown(&self) -> Option<u32> {
+        let name = match self.inner.get_model() {
+            ModelWrapper::BPE(model) => model.unk_token.as_deref(),
+            ModelWrapper::WordPiece(model) => Some(model.unk_token.as_str()),
+            _ => None,
+        };
+        self.inner.token_to_id(name?)
+    }
+
+    /// How many characters each token has.
+    pub(super) fn token_lengths(&self) -> Vec<usize> {
+        self.inner.get_vocab(true).keys().map(|token| token.chars().count()).collect()
+    }
 }
 
 fn added_token(token: Added) -> AddedToken {

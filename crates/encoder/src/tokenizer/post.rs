@@ -46,6 +46,11 @@ impl PostProcessor {
         PostProcessor { start: vec![start], end: vec![end], pair: Some(pair) }
     }
 
+    /// Texts stay as they are.
+    pub(super) fn nothing() -> PostProcessor {
+        PostProcessor { start: Vec::new(), end: Vec::new(), pair: None }
+    }
+
     /// The one that a template of a tokenizer.json describes.
     pub(super) fn from_template(template: &Template) -> Result<PostProcessor, Error> {
         let mut around = PostProcessor { start: Vec::new(), end: Vec::new(), pair: None };

@@ -4,11 +4,13 @@ mod bert;
 mod names;
 mod relatives;
 mod rotary;
+mod tables;
 
 pub use bert::BERT;
 pub use names::{Gate, Names, Product};
 pub use relatives::{DISTILBERT, MPNET, ROBERTA};
 pub use rotary::{GTE, MODERNBERT, NOMIC};
+pub use tables::{MODEL2VEC, STATIC_EMBEDDING};
 
 use super::Positions;
 use crate::model::{Container, Tensor};
@@ -17,9 +19,23 @@ use std::collections::HashMap;
 /// Every architecture whose tensors are known. One more is a file and a line here. Where nothing but the
 /// names of tensors tells which it is, the first that has such names.
 pub fn architectures() -> &'static [&'static Architecture] {
-    static ALL: [&Architecture; 7] =
-        [&MPNET, &GTE, &NOMIC, &MODERNBERT, &BERT, &ROBERTA, &DISTILBERT];
+    static ALL: [&Architecture; 9] = [
+        &MPNET,
+        &GTE,
+        &NOMIC,
+        &MODERNBERT,
+        &BERT,
+        &ROBERTA,
+        &DISTILBERT,
+        &MODEL2VEC,
+        &STATIC_EMBEDDING,
+    ];
     &ALL
+}
+
+/// Those whose models can be told by their tensors: a table by itself may be anything.
+pub(super) fn with_layers() -> impl Iterator<Item = &'static Architecture> {
+    architectures().iter().copied().filter(|known| !known.is_static())
 }
 
 /// More layers than any model has: their tensors are not listed.
@@ -80,6 +96,8 @@ pub struct TensorSpec {
 pub struct TensorSizes {
     /// Tokens that have a vector.
     pub vocabulary: Option<u64>,
+    /// Rows of the table of these vectors, where tokens may share one.
+    pub rows: Option<u64>,
     /// Values of a token's vector.
     pub hidden: Option<u64>,
     /// Positions that have a vector.
@@ -99,9 +117,8 @@ pub struct TensorSizes {
 impl TensorSizes {
     /// The sizes that a container's tensors show, of whichever architecture they are.
     pub fn of(container: &Container) -> TensorSizes {
-        let whole = architectures().iter().find(|a| a.is_in(container));
-        let table = || architectures().iter().find(|a| a.prefix_in(container).is_some());
-        let shown = whole.or_else(table);
+        let whole = with_layers().find(|a| a.is_in(container));
+        let shown = whole.or_else(|| with_layers().find(|a| a.prefix_in(container).is_some()));
         shown.map(|a| a.sizes(container)).unwrap_or_default()
     }
 }
@@ -123,10 +140,16 @@ impl Architecture {
         found().find(|(names, prefix)| names.sign_in(container, prefix)).or_else(|| found().next())
     }
 
-    /// Whether a container has a table of tokens and a layer as this architecture names them.
+    /// Whether its models are a table of the tokens' vectors and nothing else.
+    pub fn is_static(&self) -> bool {
+        self.names.iter().all(|names| names.start.is_empty())
+    }
+
+    /// Whether a container has a table of tokens and a layer as this architecture names them. A table by
+    /// itself may be anything: only files say that it is a model.
     pub fn is_in(&self, container: &Container) -> bool {
         let found = self.names_in(container);
-        found.is_some_and(|(names, prefix)| names.sign_in(container, prefix))
+        !self.is_static() && found.is_some_and(|(names, prefix)| names.sign_in(container, prefix))
     }
 
     /// The sizes that a container's tensors show.

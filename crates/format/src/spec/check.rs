@@ -1,8 +1,7 @@
 //! Holding a model against its description.
 
-use super::{
-    Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, architectures, tokenizer,
-};
+use super::architecture::with_layers;
+use super::{Architecture, Fact, ModelSpec, Positions, SaidBy, TensorSizes, tokenizer};
 use crate::Error;
 use crate::model::{Container, SPECIAL_TOKENS};
 use crate::rules;
@@ -30,6 +29,7 @@ const PUBLISHED: [(&str, TensorSizes); 1] = [(
     "all-MiniLM-L6-v2",
     TensorSizes {
         vocabulary: Some(30_522),
+        rows: None,
         hidden: Some(384),
         positions: Some(512),
         token_types: Some(2),
@@ -63,11 +63,11 @@ pub(crate) fn check(
     }
     // A table of tokens is enough to hold numbers against; only what has layers too is a model. One
     // that is said to be of another architecture is not held against this one's tensors.
-    let table = architectures().iter().copied().find(|a| a.prefix_in(container).is_some());
+    let table = with_layers().find(|a| a.prefix_in(container).is_some());
     let table = table.filter(|_| spec.architecture.is_none());
     if let Some(known) = spec.known_architecture().or(table) {
         check.sizes(known, findings);
-        if known.is_in(container) && check.is_said_to_be_whole() {
+        if (known.is_in(container) || known.is_static()) && check.is_said_to_be_whole() {
             check.name(known, findings);
             check.tensors(known, findings);
         }
@@ -189,7 +189,8 @@ impl Check<'_> {
                 findings
                     .push(finding.expected(format!("{expected:?}")).found(format!("{shape:?}")));
             }
-            if !found.encoding.is_real() {
+            // Rows of whole numbers have weights of their own, or differ in direction alone.
+            if !found.encoding.is_real() && !known.is_static() {
                 let finding = NOT_REAL.at(span).in_file(file).field(field());
                 findings.push(finding.expected("real numbers").found(found.encoding.name()));
             }

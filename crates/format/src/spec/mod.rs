@@ -18,8 +18,8 @@ pub mod tokenizer;
 mod values;
 
 pub use architecture::{
-    Architecture, BERT, DISTILBERT, GTE, Gate, MODERNBERT, MPNET, ModelTensors, NOMIC, Names,
-    Product, ROBERTA, TensorSizes, TensorSpec, architectures,
+    Architecture, BERT, DISTILBERT, GTE, Gate, MODEL2VEC, MODERNBERT, MPNET, ModelTensors, NOMIC,
+    Names, Product, ROBERTA, STATIC_EMBEDDING, TensorSizes, TensorSpec, architectures,
 };
 pub(crate) use check::check;
 pub use check::model_rules;

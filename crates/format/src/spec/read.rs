@@ -1,6 +1,6 @@
 //! Files, metadata and tensors to a description.
 
-use super::architecture::{Architecture, architectures};
+use super::architecture::{Architecture, MODEL2VEC, STATIC_EMBEDDING, architectures};
 use super::files::{Attached, ModelFiles};
 use super::tokenizer::{Normalizer, SkippedVocabulary, TOKENIZER, TokenizerFile, WORD_PIECE};
 use super::{
@@ -19,6 +19,11 @@ const SENTENCE: &str = "config_sentence_transformers.json";
 const MODULES: &str = "modules.json";
 /// Where the pooling's settings are, unless modules.json names another folder.
 const POOLING: &str = "1_Pooling";
+
+/// The module of sentence-transformers that is a table of the tokens' vectors.
+const STATIC_MODULE: &str = "StaticEmbedding";
+/// How many tokens of a text Model2Vec takes, whatever a configuration says.
+const MODEL2VEC_TOKENS: u64 = 512;
 
 /// A JSON file with its name.
 pub(super) struct File {
@@ -137,6 +142,7 @@ pub(super) fn from_files(files: &dyn ModelFiles) -> Result<ModelSpec, Stop> {
         .map(|(list, _)| list.as_array().into_iter().flatten().filter_map(Json::as_u64).collect())
         .unwrap_or_default();
     spec.tokenizer = read_tokenizer(files, &tokenizer, &mut r)?;
+    read_static(&mut spec, &config, &mut r);
     spec.misstatements = misstatements;
     Ok(spec)
 }
@@ -201,6 +207,29 @@ fn unusual(config: &File, key: &str, only: &str) -> Option<Misstatement> {
     // As a number, 1 is 1.0.
     let same = found == only || value.as_f64().is_some_and(|v| only.parse() == Ok(v));
     (!same).then(|| Misstatement { field: place, expected: only.to_owned(), found })
+}
+
+/// What is different in models that are a table of the tokens' vectors.
+fn read_static(spec: &mut ModelSpec, config: &File, r: &mut Reader) {
+    let first = spec.modules.first().map(|module| module.kind.as_str());
+    if spec.architecture.is_none() && first == Some(STATIC_MODULE) {
+        let id = STATIC_EMBEDDING.model_types.first().copied().unwrap_or_default();
+        let said_by = SaidBy::File(MODULES.to_owned());
+        spec.architecture = Some(Fact { value: id.to_owned(), said_by });
+    }
+    let Some(known) = spec.known_architecture().filter(|known| known.is_static()) else { return };
+    let said_by =
+        || spec.architecture.as_ref().map(|fact| fact.said_by.clone()).unwrap_or_default();
+    spec.pooling = Fact { value: vec![Pooling::Mean], said_by: said_by() };
+    spec.position_scheme = Fact { value: known.positions.clone(), said_by: said_by() };
+    if std::ptr::eq(known, &MODEL2VEC) {
+        spec.max_tokens = Some(Fact { value: MODEL2VEC_TOKENS, said_by: said_by() });
+        // Its library asks nobody else.
+        spec.normalize =
+            r.flag(config, &["normalize"]).unwrap_or(Fact { value: false, said_by: said_by() });
+        // `hidden_dim` is what was asked for when it was made; the table may have fewer columns.
+        spec.intermediate = None;
+    }
 }
 
 fn module(entry: &Json) -> Module {

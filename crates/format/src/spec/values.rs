@@ -75,6 +75,8 @@ named! {
         Rotary "rotary" | "rope",
         /// A learned number for each range of distances is added to the attention.
         RelativeBuckets "relative_buckets",
+        /// It does not: the order of the tokens makes no difference.
+        Nowhere "none",
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod describe;
 mod files;
+mod nested;
 mod read;
 mod tokenizer;
 mod write;
@@ -56,9 +57,6 @@ pub(super) static FORMAT: Format = Format {
 };
 
 fn probe(input: &Input, _: &FormatInfo) -> Sureness {
-    if input.is_folder && input.folder.exists("config.json") {
-        Sureness::Content
-    } else {
-        Sureness::No
-    }
+    let has_model = || input.folder.exists("config.json") || nested::is_static(&*input.folder);
+    if input.is_folder && has_model() { Sureness::Content } else { Sureness::No }
 }

@@ -3,7 +3,7 @@
 use super::super::{Stop, safetensors};
 use super::files::Files;
 use super::tokenizer::LIST;
-use super::{MISSING, TENSORS, describe};
+use super::{MISSING, TENSORS, describe, nested};
 use crate::Input;
 use crate::model::{Attachment, Container, Note, NoteKind, Subject, Value};
 use crate::source::mistaken::recognise_pointer;
@@ -38,6 +38,8 @@ const CARRIED: [&str; 12] = [
 ];
 
 pub(super) fn read(input: &Input, findings: &mut Findings) -> Result<Container, Stop> {
+    let flattened = nested::flattened(input);
+    let input = flattened.as_ref().unwrap_or(input);
     let files = Files(&*input.folder);
     let mut container = read_tensors(input, &files, findings)?;
     container.format = "hf";

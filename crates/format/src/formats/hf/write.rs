@@ -12,6 +12,7 @@ use crate::model::Tensor;
 use crate::model::{Attachment, Container, Encoding, Note, NoteKind, Subject, Value};
 use crate::plan::{Changed, FilePlan, Holds, Keeps, Piece, Plan, Report, fit, measure};
 use crate::source::{clashing_names, folded, is_plain_name, name_problem};
+use crate::spec::Architecture;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use weighbridge_codec::DType;
@@ -20,14 +21,15 @@ use weighbridge_codec::DType;
 const PARTS: &str = "/mcf/";
 
 pub(super) fn plan(container: &Container) -> Result<Plan, Error> {
-    if !container.attachments.iter().any(|a| a.name == "config.json") {
+    let (description, _) = describe_files(&container.attachments)?;
+    let is_static = description.spec.known_architecture().is_some_and(Architecture::is_static);
+    if !is_static && !container.attachments.iter().any(|a| a.name == "config.json") {
         return Err(Error::refused(
             "a model directory needs a config.json, and there is none in this file",
             "write safetensors instead",
         ));
     }
     let mut report = Report::default();
-    let (description, _) = describe_files(&container.attachments)?;
     // What is written tells most of the metadata again.
     let untold = |models: &[Model]| -> Vec<(String, Value)> {
         let in_headers: HashSet<_> = models.iter().flat_map(|m| &m.texts).collect();

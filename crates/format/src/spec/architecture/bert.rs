@@ -67,6 +67,7 @@ pub(super) fn sizes(tensors: &ModelTensors) -> TensorSizes {
     let down = down.map(|name| format!("{}.weight", names.of(0, name)));
     TensorSizes {
         vocabulary: tensors.dimension(names.words, 0),
+        rows: None,
         hidden: tensors.dimension(names.words, 1),
         positions: tensors.dimension(POSITIONS, 0),
         token_types: tensors.dimension(TOKEN_TYPES, 0),
