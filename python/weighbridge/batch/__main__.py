@@ -97,7 +97,8 @@ def _run(args: argparse.Namespace) -> None:
         folder = output.folder(f"part-{number:05}")
         said = folder.said(DONE)
         if said is None:
-            task = Task(embed, settings, part, folder.name, args.workers, args.rows, args.retries)
+            count = sum(rows_of(file, args.column, args.vector) for file in part)
+            task = Task(embed, settings, part, count, folder.name, args.workers, args.rows, args.retries)
             try:
                 said = {"rows": _do(engine, task, folder), "files": part}
             except BaseException:
@@ -129,14 +130,12 @@ def _prepare(output: Folder, force: bool, wanted: dict[str, Any]) -> None:
 
 def _do(engine: Engine, task: Task, folder: Folder) -> int:
     """The rows of a part, as many as were read."""
-    rows = sum(rows_of(file, task.settings["text"], task.settings["vector"]) for file in task.files)
     # What an attempt left that did not come to its end.
     folder.clear()
-    if rows > 0:
-        written = folder.count(engine.run(task))
-        if written != rows:
-            raise IoError(f"{rows} rows were read and {written} written to {folder.name}", file=folder.name)
-    return rows
+    written = folder.count(engine.run(task)) if task.count > 0 else 0
+    if written != task.count:
+        raise IoError(f"{task.count} rows were read and {written} written to {folder.name}", file=folder.name)
+    return written
 
 
 def _cause(error: BaseException | None) -> Error | None:

@@ -19,11 +19,13 @@ WORKER_SHARE, FILES_SHARE = 0.9, 0.1
 
 @dataclass
 class Task:
-    """Files with texts, and the folder for the files with texts and vectors."""
+    """Files with texts, so many rows in all, and the folder for the files with texts and vectors. A worker gets `rows`
+    at once."""
 
     embed: Embed
     settings: dict[str, Any]
     files: list[str]
+    count: int
     folder: str
     workers: int | None
     rows: int
@@ -61,8 +63,10 @@ class Ray(Engine):
         threads = task.settings["threads"] or os.cpu_count() or 1
         cores = self.ray.cluster_resources().get("CPU", 1)
         workers = task.workers or max(1, int(cores // threads))
-        read = data.read_parquet(task.files, ray_remote_args=files)
-        made = read.repartition(target_num_rows_per_block=task.rows).map_batches(
+        # A block is what a worker gets at once. Reading cuts them, for repartitioning would take a core of its own.
+        blocks = max(len(task.files), -(-task.count // task.rows))
+        read = data.read_parquet(task.files, ray_remote_args=files, override_num_blocks=blocks)
+        made = read.map_batches(
             Embed,
             fn_constructor_kwargs=task.settings,
             batch_size=None,
@@ -72,7 +76,7 @@ class Ray(Engine):
             max_restarts=-1,
             max_task_retries=task.retries,
         )
-        made.write_parquet(task.folder, ray_remote_args=files)
+        made.write_parquet(task.folder, ray_remote_args=files, min_rows_per_file=16 * task.rows)
 
 
 class Daft(Engine):
@@ -83,7 +87,9 @@ class Daft(Engine):
         os.environ["DAFT_PROGRESS_BAR"] = "0" if quiet else "1"
         self.daft: Any = import_module("daft")
         self.on_ray = address is not None
-        if address is not None:
+        if address is None:
+            self.daft.set_runner_native()
+        else:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             # A cluster of its own, on this machine, is what Ray calls local.
             self.daft.set_runner_ray(None if address == "local" else address)
