@@ -68,7 +68,10 @@ def test_pandas(model: Path, vectors: np.ndarray) -> None:
     assert list(made.index) == [7, 5, 3, 3] and list(frame.columns) == ["id", "text"]
     assert all(vector.dtype == np.float32 for vector in made["vector"])
     assert np.array_equal(np.stack(made["vector"]), vectors)
-    missing = Embed(model)(pd.DataFrame({"text": [TEXTS[0], None, np.nan, TEXTS[3]]}))["vector"].tolist()
+    frame = pd.DataFrame({"text": [TEXTS[0], None, np.nan, TEXTS[3]]})
+    missing = Embed(model)(frame)["vector"].tolist()
+    assert np.isnan(missing[1]).all() and np.isnan(missing[2]).all() and np.array_equal(missing[3], vectors[3])
+    missing = Embed(model, missing="null")(frame)["vector"].tolist()
     assert missing[1] is None and missing[2] is None and np.array_equal(missing[3], vectors[3])
 
 
@@ -77,13 +80,27 @@ def test_rows_without_text_have_no_vector(model: Path, vectors: np.ndarray) -> N
     made = embed({"text": np.array([None, TEXTS[1], float("nan"), TEXTS[3]], object)})["vector"]
     assert np.isnan(made[[0, 2]]).all() and np.array_equal(made[[1, 3]], vectors[[1, 3]])
     assert np.isnan(embed({"text": [None, None]})["vector"]).all()
-    with pytest.raises(weighbridge.RefusedError, match="has no text"):
-        Embed(model, precision="ubinary")({"text": np.array([None, "a"], object)})
+    with pytest.raises(weighbridge.RefusedError, match="row 1 of the batch has no text"):
+        Embed(model, precision="ubinary")({"text": np.array(["a", None], object)})
+    with pytest.raises(weighbridge.RefusedError, match="no null"):
+        Embed(model, missing="null")({"text": np.array([None, "a"], object)})
     pa = pytest.importorskip("pyarrow")
     for column in (pa.array([None, TEXTS[1]]), pa.chunked_array([pa.array([None], pa.string()), pa.array([TEXTS[1]])])):
-        column = embed(pa.table({"text": column}))["vector"]
-        assert column.null_count == 1 and np.array_equal(column[1].as_py(), vectors[1])
-    assert embed(pa.table({"text": pa.nulls(3)}))["vector"].null_count == 3
+        made = embed(pa.table({"text": column}))["vector"]
+        assert made.null_count == 0 and np.isnan(made[0].as_py()).all() and np.array_equal(made[1].as_py(), vectors[1])
+        made = Embed(model, missing="null")(pa.table({"text": column}))["vector"]
+        assert made.null_count == 1 and np.array_equal(made[1].as_py(), vectors[1])
+    bits = Embed(model, missing="null", precision="ubinary")
+    assert bits(pa.table({"text": pa.nulls(3)}))["vector"].null_count == 3
+
+
+def test_what_goes_to_parquet_comes_back(model: Path, vectors: np.ndarray, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(Embed(model)(pa.table({"text": [None, TEXTS[1]]})), tmp_path / "a.parquet")
+    made = pq.read_table(tmp_path / "a.parquet")
+    assert made.schema.field("vector").type == pa.list_(pa.float32(), vectors.shape[1])
+    found = Search(vectors, k=1)(made)
+    assert found["rows"].to_pylist() == [[-1], [1]]
 
 
 def test_empty_batches_have_their_types(model: Path, vectors: np.ndarray) -> None:
@@ -142,7 +159,7 @@ def test_what_is_wrong_is_said(model: Path, tmp_path: Path) -> None:
     for batch in (TEXTS, "a text", None, 3):
         with pytest.raises(TypeError):
             embed(batch)
-    for said in ({"precision": "int8"}, {"truncate_dim": 0}, {"purpose": "both"}, {"prompt_name": "absent"},
+    for said in ({"precision": "int8"}, {"truncate_dim": 0}, {"purpose": "both"}, {"missing": "no"}, {"prompt_name": "absent"},
                  {"precision": "int7"}, {"compute": "f64"}, {"threads": 0}):  # fmt: skip
         with pytest.raises(ValueError):
             Embed(model, **said)
@@ -189,6 +206,8 @@ def test_search(tmp_path: Path) -> None:
     made = Search(ROWS, k=100)({"vector": some})
     assert made["rows"].shape == (3, 50) and (made["rows"][0] == -1).all() and np.isnan(made["scores"][0]).all()
     assert made["rows"][1, 0] == 0
+    odd = np.concatenate([ROWS[:1], np.full((1, 16), np.nan)])
+    assert Search(ROWS, k=1)({"vector": odd})["rows"].tolist() == [[0], [-1]]
     assert Search(ROWS, k=5)({"vector": np.zeros((0, 16))})["rows"].shape == (0, 5)
     dot = Search(ROWS, k=5, metric="dot")({"vector": ROWS[:4]})
     assert np.array_equal(dot["rows"], weighbridge.Index(ROWS, metric="dot").search(ROWS[:4], 5)[1])
@@ -207,11 +226,11 @@ def test_search_in_tables_and_frames() -> None:
     tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(ROWS[:4])
     assert search(pa.table({"vector": tensor}))["rows"].to_pylist() == rows.tolist()
     made = search(pa.table({"vector": pa.array([lists[0], None], pa.list_(pa.float32(), 16))}))
-    assert made["rows"].to_pylist() == [rows[0].tolist(), None]
+    assert made["rows"].to_pylist() == [rows[0].tolist(), [-1] * 5]
     alone = search(pa.array(lists))
     assert [hit["rows"] for hit in alone.to_pylist()] == rows.tolist()
     frame = search(pd.DataFrame({"vector": [*ROWS[:4], None]}))
-    assert np.array_equal(np.stack(frame["rows"][:4]), rows) and frame["scores"][4] is None
+    assert np.array_equal(np.stack(frame["rows"][:4]), rows) and np.isnan(frame["scores"][4]).all()
     for wrong in (pa.array(["a"]), pa.array([[1.0]]), pa.array([lists[0], [1.0]]), pa.array([[None] * 16], pa.list_(pa.float32())),
                   pa.array([["a"] * 16])):  # fmt: skip
         with pytest.raises(weighbridge.RefusedError):

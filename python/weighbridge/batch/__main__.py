@@ -88,17 +88,20 @@ def _run(args: argparse.Namespace) -> None:
     # Another model at the same place gives this text another vector.
     probe = hashlib.sha256(embed.vectors(["a weighbridge weighs lorries"]).tobytes()).hexdigest()
     depends = {**{name: value for name, value in settings.items() if name != "threads"}, "probe": probe}
+    parts = [files[at : at + args.part] for at in range(0, len(files), args.part)]
+    # Before anything is written: whether at least the first files are what they should be.
+    counts = {0: sum(rows_of(file, args.column, args.vector) for file in parts[0])}
     output = Folder(args.output)
     _prepare(output, args.force, {**depends, "files": files, "part": args.part})
 
-    parts = [files[at : at + args.part] for at in range(0, len(files), args.part)]
     began, rows, computed = time.monotonic(), 0, 0
     for number, part in enumerate(parts):
         folder = output.folder(f"part-{number:05}")
         said = folder.said(DONE)
         if said is None:
-            count = sum(rows_of(file, args.column, args.vector) for file in part)
-            task = Task(embed, settings, part, count, folder.name, args.workers, args.rows, args.retries)
+            if number not in counts:
+                counts[number] = sum(rows_of(file, args.column, args.vector) for file in part)
+            task = Task(embed, settings, part, counts[number], folder.name, args.workers, args.rows, args.retries)
             try:
                 said = {"rows": _do(engine, task, folder), "files": part}
             except BaseException:

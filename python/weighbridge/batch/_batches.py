@@ -17,7 +17,7 @@ Array = NDArray[Any]
 class Made(NamedTuple):
     """A column to add: a matrix with a row for each row of the batch that has something.
 
-    ``missing`` stands in the other rows where a kind of batch has no nulls; None if nothing could.
+    ``missing`` stands in the other rows; None: they are null, where a kind of batch has that.
     """
 
     name: str
@@ -30,21 +30,23 @@ class Made(NamedTuple):
         if self.present.all():
             return self.values
         if self.missing is None:
-            message = f"a row has no text, and numpy's {self.values.dtype} has nothing to say so in {self.name!r}"
-            raise RefusedError(message, field=self.name, hint="use Arrow or pandas batches, or leave such rows out")
+            message = f"a row has no text, and an array of numpy has no null to say so in {self.name!r}"
+            raise RefusedError(message, field=self.name, hint="use batches of pyarrow or pandas, or leave such rows out")
         return self._spread(self.missing)
 
     def arrow(self) -> Any:
         """A fixed-size list for each row of the batch, or null."""
         import pyarrow as pa
 
-        rows = self.values if self.present.all() else self._spread(0)
+        nulls = self.missing is None and not self.present.all()
+        rows = self._spread(0) if nulls else self.filled()
         flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
-        mask = None if self.present.all() else pa.array(~self.present)
-        return pa.FixedSizeListArray.from_arrays(flat, rows.shape[1], mask=mask)
+        return pa.FixedSizeListArray.from_arrays(flat, rows.shape[1], mask=pa.array(~self.present) if nulls else None)
 
     def objects(self) -> list[Array | None]:
         """An array for each row of the batch, or None."""
+        if self.missing is not None:
+            return list(self.filled())
         rows = iter(self.values)
         return [next(rows) if there else None for there in self.present]
 
@@ -109,7 +111,11 @@ def vectors_of(batch: Any, name: str, dimensions: int) -> tuple[NDArray[np.float
     if matrix.shape[1] != dimensions:
         message = f"the column {name!r} holds vectors of {matrix.shape[1]} values, and the index rows of {dimensions}"
         raise RefusedError(message, field=name)
-    return matrix.astype(np.float32, copy=False), present
+    matrix = matrix.astype(np.float32, copy=False)
+    # What has no text has such a vector.
+    known = ~np.isnan(matrix).any(axis=1)
+    present[present] = known
+    return matrix[known], present
 
 
 def with_columns(batch: Any, made: Sequence[Made]) -> Any:
@@ -170,6 +176,9 @@ def _arrow_vectors(column: Any, name: str) -> tuple[Any, NDArray[np.bool_]]:
     for chunk in chunks:
         # Engines have types of their own for tensors, over lists.
         chunk = chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
+        if pa.types.is_struct(chunk.type) and "data" in chunk.type.names:
+            # A tensor of Daft, with its shape beside it.
+            chunk = chunk.field("data")
         kind = chunk.type
         if not (pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             raise RefusedError(f"the column {name!r} holds {kind}, not vectors", field=name)

@@ -52,7 +52,7 @@ class Ray(Engine):
         self.data: Any = import_module("ray.data")
         if not self.ray.is_initialized():
             alone: dict[str, Any] = {} if address or os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-            self.ray.init(address=address, logging_level=logging.ERROR, log_to_driver=not quiet, **alone)
+            self.ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **alone)
         context = self.data.DataContext.get_current()
         context.enable_progress_bars = not quiet
 
@@ -101,7 +101,8 @@ class Daft(Engine):
         workers = task.workers or max(1, (os.cpu_count() or 1) // threads)
         options: dict[str, Any] = {}
         if self.on_ray:
-            options = {"cpus": WORKER_SHARE * threads, "ray_options": {"max_task_retries": task.retries}}
+            again = {"max_restarts": -1, "max_task_retries": task.retries}
+            options = {"cpus": WORKER_SHARE * threads, "ray_options": again}
         vectors = daft_function(task.embed, workers=workers, batch_size=task.rows, **options)
         frame = self.daft.read_parquet(task.files)
         frame = frame.with_column(said["vector"], vectors(frame[said["text"]]))

@@ -73,11 +73,14 @@ class Embed(_Worker):
         truncate_dim: how many of a vector's first values to keep
         precision: ``float32``; ``binary`` or ``ubinary``, a bit a value; ``int8`` or ``uint8`` with ``ranges``
         ranges: the smallest and the largest value of each column, a matrix of two rows, as in `quantize_embeddings`
+        missing: what a row without a text gets: ``nan``, a vector of that, or ``null``
 
     A batch is a dict of numpy arrays, a table or record batch of pyarrow, or a frame of pandas, and what is returned
     is of the same kind: with a matrix, a column of fixed-size lists, or a column of arrays. One column alone (an
-    array of pyarrow, a series of Daft) gives the vectors alone. A row without a text has no vector: null, or in a
-    dict NaN.
+    array of pyarrow, a series of Daft) gives the vectors alone.
+
+    ``missing="null"`` is refused for dicts of arrays, which have no null, and ``nan`` where values are no floats. Readers
+    of Parquet, such as pyarrow, fail on fixed-size lists of which some are null; Lance reads them.
 
     The model is opened at once, so that what is wrong with it is said here; a copy that was sent to another process
     opens it there.
@@ -104,9 +107,12 @@ class Embed(_Worker):
         truncate_dim: int | None = None,
         precision: Precision = "float32",
         ranges: NDArray[Any] | None = None,
+        missing: Literal["nan", "null"] = "nan",
     ) -> None:
         if purpose not in ("document", "query", None):
             raise RefusedError(f"purpose {purpose!r} is not known", field="purpose", hint="document, query or None")
+        if missing not in ("nan", "null"):
+            raise RefusedError(f"missing {missing!r} is not known", field="missing", hint="nan or null")
         if truncate_dim is not None and truncate_dim < 1:
             raise RefusedError("a vector has at least one value", field="truncate_dim")
         if precision in ("int8", "uint8") and ranges is None:
@@ -127,6 +133,7 @@ class Embed(_Worker):
                 "truncate_dim": truncate_dim,
                 "precision": precision,
                 "ranges": ranges,
+                "missing": missing,
             }
         )
         # So that names of prompts and the like are refused here, and not in the first batch.
@@ -162,8 +169,12 @@ class Embed(_Worker):
     def _made(self, batch: Any) -> list[Made]:
         texts, present = texts_of(batch, self._settings["text"])
         vectors = self.vectors(texts)
-        missing = float("nan") if vectors.dtype.kind == "f" else None
-        return [Made(self._settings["vector"], vectors, present, missing)]
+        if self._settings["missing"] == "null":
+            return [Made(self._settings["vector"], vectors, present, None)]
+        if vectors.dtype.kind != "f" and not present.all():
+            message = f"row {int(present.argmin())} of the batch has no text, and {vectors.dtype} has no NaN to say so"
+            raise RefusedError(message, field=self._settings["text"], hint='missing="null", or leave such rows out')
+        return [Made(self._settings["vector"], vectors, present, float("nan"))]
 
 
 class Search(_Worker):
@@ -181,8 +192,8 @@ class Search(_Worker):
         model: what makes vectors of texts
         filter: ``KEY=VALUE``: only rows whose records have it
 
-    What is found is exact. A row without a vector finds nothing: null, or in a dict -1 and NaN, which are also there where
-    ``filter`` leaves less than ``k`` rows. One column alone gives a struct of rows and scores.
+    What is found is exact. A row without a vector, or with one of NaN, finds nothing: -1 and NaN, which are also there
+    where ``filter`` leaves less than ``k`` rows. One column alone gives a struct of rows and scores.
 
     >>> import numpy as np
     >>> from weighbridge.batch import Search
