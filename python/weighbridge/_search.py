@@ -57,6 +57,10 @@ class Index:
             tensors = [("rows", "f32", list(matrix.shape), raw_of(matrix))]
             self._native = _native.Index(_native.build(tensors, [], [], None, None, True), None)
 
+    def __repr__(self) -> str:
+        source = "an array" if self._file is None else repr(self._file)
+        return f"<weighbridge.Index of {source} with {len(self)} rows of {self.dimensions} values>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._file is None:
             raise TypeError("an index of an array can't be pickled: send the array, or save it to a file")
