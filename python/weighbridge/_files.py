@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dtypes import array_of, bytes_of, name_of, raw_of
-from ._errors import RefusedError
+from ._errors import RefusedError, as_argument
 from ._reports import Conversion, report_of
 
 Path = str | os.PathLike[str]
@@ -271,21 +271,9 @@ def save(
             return report_of(Conversion, _native.write(file, os.fspath(path), format, [], overwrite, allow_loss))
         content, report = _native.to_bytes(file, str(getattr(path, "name", "")), format, allow_loss)
     except RefusedError as error:
-        raise _as_argument(error) from None
+        raise as_argument(error) from None
     path.write(content)
     return report_of(Conversion, report)
-
-
-def _as_argument(error: RefusedError) -> RefusedError:
-    """The library speaks of options; what is meant are arguments of `save`."""
-    if error.field == "to":
-        error.field = "format"
-        error.hint = (error.hint or "").replace("the option to ", "format= ")
-    elif error.field == "select":
-        error.field, error.hint = "tensors", "save one at a time, or choose another format"
-    elif error.field in ("words", "overwrite"):
-        error.hint = (error.hint or "").replace(f"the option {error.field} ", f"{error.field}= ")
-    return error
 
 
 def _tensor(name: str, value: Any) -> tuple[str, str, list[int], memoryview]:
