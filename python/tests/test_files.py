@@ -162,6 +162,23 @@ def test_errors_have_classes_and_facts(tmp_path: Path, samples: Path) -> None:
         weighbridge.quantize(samples / "tiny.weights", tmp_path / "a.mcf", "no-such-method")
 
 
+def test_refusals_name_the_arguments_of_save(tmp_path: Path) -> None:
+    one, two = np.eye(2, dtype=np.float32), {"a": np.zeros(2, np.float32), "b": np.zeros(2, np.float32)}
+    (tmp_path / "there.npy").touch()
+    for call, field, hint in (
+        (lambda: weighbridge.save(tmp_path / "a.unknown", {"w": one}), "format", "format= takes one of: "),
+        (lambda: weighbridge.save(io.BytesIO(), {"w": one}), "format", "format= takes one of: "),
+        (lambda: weighbridge.save(tmp_path / "a.npy", {"w": one}, format="nope"), "format", "format= takes one of: "),
+        (lambda: weighbridge.save(tmp_path / "a.npy", two), "tensors", "save one at a time"),
+        (lambda: weighbridge.save(tmp_path / "a.fifu", {"w": one}), "words", "words= gives a word"),
+        (lambda: weighbridge.save(tmp_path / "there.npy", {"w": one}, overwrite=False), "overwrite", "overwrite= replaces"),
+    ):
+        with pytest.raises(weighbridge.RefusedError) as raised:
+            call()
+        assert raised.value.field == field and hint in str(raised.value), str(raised.value)
+        assert "option" not in str(raised.value)
+
+
 def test_many_threads_read_one_file(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     safetensors.numpy.save_file({f"w{i}": np.full(1000, i, np.int32) for i in range(50)}, path)

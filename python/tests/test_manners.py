@@ -104,6 +104,13 @@ def test_progress_is_shown_where_it_is_asked_for(samples: Path, bars: list[Bar],
     assert len(bars) == 2
 
 
+def test_the_bar_is_tqdm_s(samples: Path) -> None:
+    pytest.importorskip("tqdm")
+    program = "import sys, weighbridge; weighbridge.Encoder(sys.argv[1]).encode(['a', 'b'], show_progress_bar=True)"
+    done = run(program, samples / "hf-model")
+    assert (done.returncode, done.stdout) == (0, "") and "embedding: 100%" in done.stderr and "2/2" in done.stderr, done.stderr
+
+
 def test_without_tqdm_logging_says_so(
     samples: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

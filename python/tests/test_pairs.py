@@ -1,5 +1,6 @@
 """Pairs of texts to scores, beside what sentence-transformers gives."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -38,6 +39,23 @@ def test_documents_are_ranked(folder):
     order = sorted(range(len(documents)), key=lambda row: -scores[row])
     assert [hit["corpus_id"] for hit in hits] == order[:4]
     assert all(hit["text"] == documents[hit["corpus_id"]] for hit in hits)
+
+
+def test_progress_is_told_and_changes_nothing(folder, monkeypatch):
+    told = []
+
+    @contextlib.contextmanager
+    def heard(wanted):
+        yield (lambda *what: told.append(what)) if wanted else None
+
+    monkeypatch.setattr("weighbridge._pairs.bar", heard)
+    pairs = json.loads((folder / "pairs.json").read_text())["pairs"] * 60
+    model = weighbridge.CrossEncoder(folder)
+    shown = model.predict(pairs, show_progress_bar=True)
+    assert np.array_equal(shown, model.predict(pairs, show_progress_bar=False)) and shown.flags.writeable
+    assert told[0] == ("scoring", 512, len(pairs)) and told[-1] == ("scoring", len(pairs), len(pairs))
+    ranked = model.rank("a", ["b", "c"], batch_size=2, show_progress_bar=False)
+    assert [hit["score"] for hit in ranked] == [hit["score"] for hit in model.rank("a", ["b", "c"])]
 
 
 def test_a_model_for_vectors_has_no_scores():

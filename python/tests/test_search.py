@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,8 +64,30 @@ def test_texts_are_asked_of_files_that_name_their_model(minilm: Path, tmp_path: 
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
-    _, found = weighbridge.Index(tmp_path / "rows.safetensors").search("a heavy truck", 1)
+    index = weighbridge.Index(tmp_path / "rows.safetensors")
+    _, found = index.search("a heavy truck", 1)
     assert found.tolist() == [0]
+    # Neither the threads of its model nor the file go along: a child opens what it needs.
+    for way in ("fork", "spawn"):
+        context = multiprocessing.get_context(way)
+        queue = context.Queue()
+        process = context.Process(target=in_another_process, args=(index, queue))
+        process.start()
+        assert queue.get(timeout=60) == [1], way
+        process.join(60)
+
+
+def in_another_process(index: weighbridge.Index, queue: Any) -> None:
+    queue.put(index.search("pets", 1)[1].tolist())
+
+
+def test_indexes_of_files_can_be_pickled(tmp_path: Path) -> None:
+    rows = np.eye(3, dtype=np.float32) * [[1], [2], [3]]
+    weighbridge.save(tmp_path / "a.safetensors", {"x": rows.astype(np.float32), "y": rows.astype(np.float32)[::-1].copy()})
+    index = pickle.loads(pickle.dumps(weighbridge.Index(tmp_path / "a.safetensors", tensor="y", metric="dot")))
+    assert (index.metric, index.search([1, 1, 1], 1)[1].tolist()) == ("dot", [0])
+    with pytest.raises(TypeError, match="array"):
+        pickle.dumps(weighbridge.Index(rows))
 
 
 def test_odd_questions(minilm: Path, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import gensim.models
@@ -147,3 +149,18 @@ def test_words_are_added_to_those_of_a_file_with_parts(tmp_path: Path) -> None:
     assert np.allclose(ours["weighbridges"], model.wv["weighbridges"], atol=1e-6)
     assert np.allclose(ours["lorries"], model.wv["lorries"], atol=1e-6)
     assert "crane" in [word for word, _ in ours.similar_by_vector(np.ones(16), topn=1)]
+
+
+def test_words_can_be_pickled(samples: Path) -> None:
+    words = weighbridge.KeyedVectors.load(samples / "words.fifu")
+    sent = pickle.dumps(words)
+    # The file is opened again, with the parts of words that it has.
+    assert len(sent) < 2000 and pickle.loads(sent).most_similar("truck") == words.most_similar("truck")
+    words.add_vector("weighbridge", np.ones(words.vector_size))
+    own = weighbridge.KeyedVectors(2)
+    own.add_vectors(["north", "east"], np.eye(2))
+    for some in (words, own):
+        for again in (pickle.loads(pickle.dumps(some)), copy.deepcopy(some)):
+            assert again.index_to_key == some.index_to_key and np.array_equal(again.vectors, some.vectors)
+    with pytest.raises(weighbridge.RefusedError, match="format= takes one of"):
+        own.save(samples / "own.unknown")

@@ -157,3 +157,15 @@ def made_of(report: str) -> Error:
     facts: dict[str, Any] = json.loads(report)
     message = facts.pop("message")
     return _KINDS.get(facts.pop("kind"), Error)(message, **facts)
+
+
+def as_argument(error: RefusedError) -> RefusedError:
+    """The library speaks of options; what is meant are arguments of `save`."""
+    if error.field == "to":
+        error.field = "format"
+        error.hint = (error.hint or "").replace("the option to ", "format= ")
+    elif error.field == "select":
+        error.field, error.hint = "tensors", "save one at a time, or choose another format"
+    elif error.field in ("words", "overwrite"):
+        error.hint = (error.hint or "").replace(f"the option {error.field} ", f"{error.field}= ")
+    return error

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dtypes import array_of, bytes_of, name_of, raw_of
-from ._errors import RefusedError
+from ._errors import RefusedError, as_argument
 from ._reports import Conversion, report_of
 
 Path = str | os.PathLike[str]
@@ -266,9 +266,12 @@ def save(
         None if records is None else [json.dumps(record) for record in records],
         False,
     )
-    if isinstance(path, (str, os.PathLike)):
-        return report_of(Conversion, _native.write(file, os.fspath(path), format, [], overwrite, allow_loss))
-    content, report = _native.to_bytes(file, str(getattr(path, "name", "")), format, allow_loss)
+    try:
+        if isinstance(path, (str, os.PathLike)):
+            return report_of(Conversion, _native.write(file, os.fspath(path), format, [], overwrite, allow_loss))
+        content, report = _native.to_bytes(file, str(getattr(path, "name", "")), format, allow_loss)
+    except RefusedError as error:
+        raise as_argument(error) from None
     path.write(content)
     return report_of(Conversion, report)
 

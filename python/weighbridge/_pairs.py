@@ -6,9 +6,13 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _native
 from ._dtypes import array_of
 from ._errors import RefusedError
+from ._progress import Tell, bar
 from ._texts import check_process
 
 
@@ -52,6 +56,8 @@ class CrossEncoder:
         self,
         sentences: Sequence[str] | Iterable[Sequence[str]],
         batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        *,
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
     ) -> Any:
@@ -61,6 +67,7 @@ class CrossEncoder:
         Args:
             sentences: a pair of texts, or a list of pairs
             batch_size: not used: pairs are batched by their lengths
+            show_progress_bar: with tqdm; None: only where logging shows information
             convert_to_numpy: False gives a list
             convert_to_tensor: a tensor of torch
         """
@@ -71,10 +78,8 @@ class CrossEncoder:
         for pair in pairs:
             if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
                 raise RefusedError(f"{pair!r} is not a pair of texts", field="sentences")
-        buffer = self._native.score([(str(a), str(b)) for a, b in pairs])
-        shape = [len(pairs)] if self.num_labels == 1 else [len(pairs), self.num_labels]
-        scores = array_of("f32", shape, buffer)
-        scores = scores if scores.flags.writeable else scores.copy()
+        with bar(show_progress_bar) as tell:
+            scores = self._scores([(str(a), str(b)) for a, b in pairs], tell)
         if convert_to_tensor:
             import torch
 
@@ -84,18 +89,31 @@ class CrossEncoder:
             return scores[0]
         return scores if convert_to_numpy else list(scores)
 
+    def _scores(self, pairs: list[tuple[str, str]], tell: Tell | None) -> NDArray[Any]:
+        """The scores of pairs; in pieces only where somebody wants to hear how far it is."""
+        scores = np.empty((len(pairs), self.num_labels), np.float32)
+        piece = max(len(pairs), 1) if tell is None else 512
+        for start in range(0, len(pairs), piece):
+            some = pairs[start : start + piece]
+            scores[start : start + len(some)] = array_of("f32", [len(some), self.num_labels], self._native.score(some))
+            if tell is not None:
+                tell("scoring", start + len(some), len(pairs))
+        return scores[:, 0] if self.num_labels == 1 else scores
+
     def rank(
         self,
         query: str,
         documents: Sequence[str],
         top_k: int | None = None,
         return_documents: bool = False,
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
     ) -> list[dict[str, Any]]:
         """The documents by how well they answer a question, the best first: each with its ``corpus_id`` and
         ``score``, and its ``text`` if ``return_documents`` is set."""
         if self.num_labels != 1:
             raise RefusedError(f"the model has {self.num_labels} scores for a pair; ranking takes one")
-        scores = self.predict([(query, document) for document in documents])
+        scores = self.predict([(query, document) for document in documents], batch_size, show_progress_bar)
         order = sorted(range(len(documents)), key=lambda row: (-float(scores[row]), row))
         hits = []
         for row in order[:top_k]:

@@ -45,14 +45,27 @@ class Index:
         self.metric: Metric = metric
         self._model = None if model is None else os.fspath(model)
         self._encoder: _native.Encoder | None = None
-        if isinstance(rows, (str, os.PathLike)):
-            self._native = _native.Index(_native.open(os.fspath(rows), None), tensor)
+        self._process = 0
+        self._file = os.fspath(rows) if isinstance(rows, (str, os.PathLike)) else None
+        self._tensor = tensor
+        if self._file is not None:
+            self._native = _native.Index(_native.open(self._file, None), tensor)
         else:
             matrix = np.ascontiguousarray(rows, np.float32)
             if matrix.ndim != 2:
                 raise ValueError(f"a matrix is needed, not an array with {matrix.ndim} dimensions")
             tensors = [("rows", "f32", list(matrix.shape), raw_of(matrix))]
             self._native = _native.Index(_native.build(tensors, [], [], None, None, True), None)
+
+    def __repr__(self) -> str:
+        source = "an array" if self._file is None else repr(self._file)
+        return f"<weighbridge.Index of {source} with {len(self)} rows of {self.dimensions} values>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._file is None:
+            raise TypeError("an index of an array can't be pickled: send the array, or save it to a file")
+        # Another process opens the file itself.
+        return _again, (self._file, self._tensor, self.metric, self._model)
 
     def __len__(self) -> int:
         return len(self._native)
@@ -111,10 +124,15 @@ class Index:
         return (found[0][0], found[1][0]) if single else found
 
     def _vectors(self, texts: list[str]) -> NDArray[Any]:
-        if self._encoder is None:
-            self._encoder = self._native.encoder(self._model)
+        # The threads of a model are not there in a process that was forked.
+        if self._encoder is None or self._process != os.getpid():
+            self._encoder, self._process = self._native.encoder(self._model), os.getpid()
         buffer = self._encoder.embed(texts, None, "query")
         return array_of("f32", [len(texts), self._encoder.dimensions], buffer)
+
+
+def _again(file: str, tensor: str | None, metric: Metric, model: str | None) -> Index:
+    return Index(file, tensor=tensor, metric=metric, model=model)
 
 
 def semantic_search(

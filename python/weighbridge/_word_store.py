@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._dtypes import array_of, raw_of
+from ._errors import RefusedError, as_argument
 
 Key = str | int
 Vector = NDArray[np.float32]
@@ -22,6 +23,8 @@ class WordStore:
     def __init__(self, vector_size: int) -> None:
         self.vector_size = int(vector_size)
         self._file: _native.File | None = None
+        # Where that is, and of which format.
+        self._source: tuple[str, str | None] | None = None
         # The words as they can be searched; made when they are asked for.
         self._ready: _native.Words | None = None
         # Those of the file, which make vectors out of parts of words.
@@ -33,7 +36,7 @@ class WordStore:
     @classmethod
     def load(cls, path: str | os.PathLike[str], mmap: str | None = None) -> Self:
         """Opens a file. It is always mapped; ``mmap`` is there for code that names it."""
-        return cls._of(_native.open(os.fspath(path), None))
+        return cls._of(os.fspath(path), None)
 
     @classmethod
     def load_word2vec_format(
@@ -55,7 +58,7 @@ class WordStore:
         if np.dtype(datatype) != np.float32:
             raise ValueError("vectors are float32")
         format = "word2vec" if binary else "glove" if no_header else "text"
-        found = cls._of(_native.open(os.fspath(fname), format))
+        found = cls._of(os.fspath(fname), format)
         if limit is not None and limit < len(found):
             words, rows = found.index_to_key[:limit], found.vectors[:limit].copy()
             found = cls(found.vector_size)
@@ -63,16 +66,26 @@ class WordStore:
         return found
 
     @classmethod
-    def _of(cls, file: _native.File) -> Self:
+    def _of(cls, path: str, format: str | None) -> Self:
+        file = _native.open(path, format)
         words = _native.Words(file)
         made = cls(words.dimensions)
         made._file, made._ready, made._parts = file, words, words
+        made._source = path, format
         made._index_to_key = made._key_to_index = made._vectors = None
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A file is opened again by who gets this; words that were added go along.
+        added = None if self._file is not None else (self.index_to_key, self.vectors)
+        return _again, (type(self), self.vector_size, self._source, added)
+
     def save(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Writes the words and their vectors; the extension says the format."""
-        _native.write(self._container(), os.fspath(path), format, [], True, False)
+        try:
+            _native.write(self._container(), os.fspath(path), format, [], True, False)
+        except RefusedError as error:
+            raise as_argument(error) from None
 
     def save_word2vec_format(
         self,
@@ -243,6 +256,15 @@ class WordStore:
         if found:
             made._set([word for word, _ in found], np.vstack([vector for _, vector in found]))
         return made
+
+
+def _again(
+    kind: type[WordStore], size: int, source: tuple[str, str | None] | None, added: tuple[list[str], Vector] | None
+) -> WordStore:
+    made = kind(size) if source is None else kind._of(*source)
+    if added is not None:
+        made._set(*added)
+    return made
 
 
 def _size(file: _native.File, name: str) -> int:
