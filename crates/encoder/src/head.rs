@@ -122,6 +122,10 @@ pub(crate) fn dense_layers(
 
 impl Dense {
     fn load(module: &Module, container: &Container, width: usize) -> Result<Dense, Error> {
+        if module.path.is_empty() {
+            let what = "the model has a dense layer behind the pooling, whose weights are missing";
+            return Err(Error::refused(what, "formats without attachments can't keep them"));
+        }
         let name = |file: &str| format!("{}/{file}", module.path);
         let config = find(container, &name("config.json"))?.data.load()?;
         let config: Config = serde_json::from_slice(&config).map_err(|e| {

@@ -2,7 +2,7 @@
 //! follows are named.
 
 use serde_json::{Value as Json, json};
-use weighbridge_encoder::{Encoder, Settings, lacks};
+use weighbridge_encoder::{Encoder, Precision, Settings, lacks};
 use weighbridge_format::model::{Attachment, Container};
 use weighbridge_format::source::View;
 use weighbridge_format::spec::ModelSpec;
@@ -13,9 +13,13 @@ const LAYERS: u64 = 3;
 
 /// A small ModernBERT with some settings changed.
 fn model(changes: &Json) -> Container {
+    model_of(HIDDEN, INNER, changes)
+}
+
+fn model_of(hidden: u64, inner: u64, changes: &Json) -> Container {
     let mut config = json!({
-        "model_type": "modernbert", "architectures": ["ModernBertModel"], "hidden_size": HIDDEN,
-        "num_hidden_layers": LAYERS, "num_attention_heads": 3, "intermediate_size": INNER,
+        "model_type": "modernbert", "architectures": ["ModernBertModel"], "hidden_size": hidden,
+        "num_hidden_layers": LAYERS, "num_attention_heads": 3, "intermediate_size": inner,
         "max_position_embeddings": 64, "vocab_size": 8, "global_rope_theta": 160000.0,
         "local_rope_theta": 10000.0, "local_attention": 4, "global_attn_every_n_layers": 3,
         "norm_eps": 1e-5, "hidden_activation": "gelu",
@@ -36,18 +40,18 @@ fn model(changes: &Json) -> Container {
             "continuing_subword_prefix": "##", "max_input_chars_per_word": 100},
     });
     let mut shapes = vec![
-        ("embeddings.tok_embeddings".to_owned(), vec![8, HIDDEN]),
-        ("embeddings.norm".to_owned(), vec![HIDDEN]),
-        ("final_norm".to_owned(), vec![HIDDEN]),
+        ("embeddings.tok_embeddings".to_owned(), vec![8, hidden]),
+        ("embeddings.norm".to_owned(), vec![hidden]),
+        ("final_norm".to_owned(), vec![hidden]),
     ];
     for layer in 0..LAYERS {
         for (name, shape) in [
-            ("attn_norm", vec![HIDDEN]),
-            ("attn.Wqkv", vec![3 * HIDDEN, HIDDEN]),
-            ("attn.Wo", vec![HIDDEN, HIDDEN]),
-            ("mlp_norm", vec![HIDDEN]),
-            ("mlp.Wi", vec![2 * INNER, HIDDEN]),
-            ("mlp.Wo", vec![HIDDEN, INNER]),
+            ("attn_norm", vec![hidden]),
+            ("attn.Wqkv", vec![3 * hidden, hidden]),
+            ("attn.Wo", vec![hidden, hidden]),
+            ("mlp_norm", vec![hidden]),
+            ("mlp.Wi", vec![2 * inner, hidden]),
+            ("mlp.Wo", vec![hidden, inner]),
         ] {
             shapes.push((format!("layers.{layer}.{name}"), shape));
         }
@@ -100,6 +104,42 @@ fn the_small_model_can_be_used() {
         json!({"local_attention": 5}),
     ] {
         assert_eq!(embed(&changes).unwrap(), usual, "{changes}");
+    }
+}
+
+/// Threads that share a text, each with its own heads, and texts that share a batch change nothing.
+#[test]
+fn threads_and_neighbours_change_nothing() {
+    let text = |words: usize| ["a", "lorry", "of", "grain"].repeat(words).join(" ");
+    let texts: Vec<_> = [1, 9, 3, 14, 2].map(text).into();
+    for precision in [Precision::F32, Precision::Bf16, Precision::Q8] {
+        // Heads of 16 values, which can be shared out; and an odd number of panels.
+        let container = model_of(64, 56, &json!({"num_attention_heads": 4}));
+        let embed = |threads: usize, texts: &[String]| {
+            let settings = Settings { precision, threads: Some(threads), ..Settings::default() };
+            let encoder = Encoder::new(&container, &settings).unwrap();
+            // Often enough that threads come in time.
+            (0..8).map(|_| encoder.embed(texts).unwrap()).collect::<Vec<_>>()
+        };
+        let alone: Vec<_> =
+            texts.iter().map(|t| embed(1, std::slice::from_ref(t))[0][0].clone()).collect();
+        for threads in 1..=4 {
+            for found in embed(threads, &texts) {
+                near(&found, &alone);
+            }
+            for (text, vector) in texts.iter().zip(&alone) {
+                for found in embed(threads, std::slice::from_ref(text)) {
+                    near(&found, std::slice::from_ref(vector));
+                }
+            }
+        }
+    }
+}
+
+fn near(found: &[Vec<f32>], expected: &[Vec<f32>]) {
+    assert_eq!(found.len(), expected.len());
+    for (a, b) in found.iter().flatten().zip(expected.iter().flatten()) {
+        assert!((a - b).abs() <= 1e-6, "{a} {b}");
     }
 }
 

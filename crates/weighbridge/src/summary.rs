@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use weighbridge_codec::Scalar;
 use weighbridge_encoder as encoder;
 use weighbridge_format::model::{Once, SubwordKind, Subwords, Value};
-use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::spec::tokenizer::{TOKENIZER, all_tokens};
+use weighbridge_format::spec::{ModelSpec, Module};
 use weighbridge_format::wire::{Budget, What};
 use weighbridge_format::{Container, Error, Formats, Tensor, Vocabulary};
 
@@ -134,6 +134,12 @@ pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Erro
     if spec.tokenizer.is_none() {
         lacks.push("vocabulary".to_owned());
     }
+    // A vocabulary by itself is used as BERT's are.
+    let is_alone = !container.attachments.iter().any(|a| a.name == TOKENIZER);
+    if let Some(vocabulary) = container.vocabulary.as_ref().filter(|_| is_alone) {
+        let missing = encoder::Tokenizer::missing_token(vocabulary);
+        lacks.extend(missing.map(|token| format!("token {token}")));
+    }
     let known = spec.known_architecture();
     for (tensor, found) in known.into_iter().flat_map(|a| a.tensors_in(container)) {
         match found {
@@ -144,6 +150,9 @@ pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Erro
             _ => {}
         }
     }
+    // Formats without attachments lose the weights that stand behind the model.
+    let is_lost = |module: &&Module| module.kind == "Dense" && module.path.is_empty();
+    lacks.extend(spec.modules.iter().filter(is_lost).map(|_| "weights of module Dense".to_owned()));
     let wrong = spec.misstatements.iter().chain(&spec.unreadable);
     lacks.extend(wrong.map(|wrong| format!("a valid {}", wrong.field)));
     Ok(Some(ModelSummary { spec, lacks }))

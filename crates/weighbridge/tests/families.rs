@@ -168,3 +168,17 @@ fn embd_never_gives_other_vectors() {
     eprintln!("{same:?} {refused:#?}");
     assert_eq!(same.len() + refused.len(), MODELS.len());
 }
+
+/// What can't be used is named, in the description and by who tries.
+#[test]
+fn decoders_are_refused_by_name() {
+    for (name, kind) in [("qwen3", "qwen3"), ("gemma3-embedding", "gemma3_text")] {
+        let Some(folder) = reference(&format!("families/{name}")) else { return };
+        let container = open(&folder).unwrap();
+        let summary = model_summary(&container).unwrap().unwrap();
+        let lack = format!("architecture {kind}");
+        assert!(summary.lacks.contains(&lack), "{name}: {:?}", summary.lacks);
+        let error = Encoder::open(&folder).unwrap_err().to_string();
+        assert!(error.contains(&format!("the architecture \"{kind}\"")), "{name}: {error}");
+    }
+}

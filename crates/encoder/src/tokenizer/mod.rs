@@ -47,6 +47,9 @@ const CONTINUATION_PREFIX: &str = "##";
 /// Longer words are unknown, unless a tokenizer.json says otherwise.
 const MAX_WORD_CHARACTERS: usize = 100;
 
+/// The tokens that a vocabulary needs, by name and by text: for words that are unknown, and around a text.
+const NEEDED_TOKENS: [(&str, &str); 3] = [("unk", "[UNK]"), ("cls", "[CLS]"), ("sep", "[SEP]")];
+
 /// The keys of the metadata and of tokenizer_config.json that say how a vocabulary is used.
 const FLAGS: [&str; 3] = ["do_lower_case", "strip_accents", "tokenize_chinese_chars"];
 
@@ -165,6 +168,15 @@ impl Tokenizer {
         Tokenizer::new(json::read(json, is_framed)?, how)
     }
 
+    /// The first of the tokens that a vocabulary needs to be used by itself, and lacks.
+    pub fn missing_token(vocabulary: &Vocabulary) -> Option<&'static str> {
+        let is_missing = |(name, text): &(&str, &str)| {
+            let named = vocabulary.special(name).filter(|id| (*id as usize) < vocabulary.len());
+            named.is_none() && vocabulary.find(text).is_none()
+        };
+        NEEDED_TOKENS.iter().find(|token| is_missing(token)).map(|(_, text)| *text)
+    }
+
     /// The usual tokenizer of BERT with this vocabulary.
     ///
     /// # Errors
@@ -184,14 +196,15 @@ impl Tokenizer {
             let named = vocabulary.special(name).filter(|id| (*id as usize) < pieces.len());
             named.or_else(|| pieces.find(text))
         };
-        let need = |name: &str, text: &str| {
+        let need = |(name, text): (&str, &str)| {
             let hint = "only vocabularies as in BERT, with special tokens, are supported";
             let what = || format!("the vocabulary has no {text} token");
             find(name, text).ok_or_else(|| Error::refused(what(), hint))
         };
-        let unknown = need("unk", "[UNK]")?;
+        let [unknown, first, last] = NEEDED_TOKENS;
+        let unknown = need(unknown)?;
         let post_processor = match how {
-            Use::Framed => PostProcessor::around(need("cls", "[CLS]")?, need("sep", "[SEP]")?),
+            Use::Framed => PostProcessor::around(need(first)?, need(last)?),
             Use::Bare | Use::Cut => PostProcessor::nothing(),
         };
         let special = SPECIAL_TOKENS.iter().filter_map(|(name, text)| {

@@ -1,7 +1,7 @@
 //! What the metadata of a container says of a model. It counts where it says something else than the
 //! files: somebody set it.
 
-use super::{Activation, Fact, Misstatement, ModelSpec, Pooling, Prompt, SaidBy};
+use super::{Activation, Fact, Misstatement, ModelSpec, Module, Pooling, Prompt, SaidBy};
 use crate::model::Container;
 use serde_json::{Map, Value as Json};
 
@@ -11,7 +11,20 @@ pub(super) fn add(spec: &mut ModelSpec, container: &Container) {
         spec.name = Some(name.value);
     }
     if spec.architecture.is_none() {
-        spec.architecture = entries.text("arch");
+        spec.architecture = entries.text("arch").or_else(|| entries.text("model_type"));
+    }
+    if let Some(pad) = entries.read("pad_token_id", "a whole number", |text| text.parse().ok()) {
+        let Fact { value, said_by }: Fact<u64> = pad;
+        let first = Fact { value: value.saturating_add(1), said_by };
+        set(&mut spec.first_position, Some(first));
+    }
+    set(&mut spec.pools_prompt, entries.flag("include_prompt"));
+    if spec.modules.is_empty() {
+        let list = |text: &str| serde_json::from_str::<Vec<String>>(text).ok();
+        let list = entries.read("modules", "a JSON list of names", list);
+        // Their files were lost.
+        let module = |kind| Module { kind, path: String::new() };
+        spec.modules = list.into_iter().flat_map(|f| f.value).map(module).collect();
     }
     for (key, slot) in [
         ("embedding_dim", &mut spec.dimensions),

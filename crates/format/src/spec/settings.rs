@@ -6,10 +6,15 @@ use serde_json::{Number, Value as Json};
 /// Modules that the metadata can say: one encoder, a pooling, a normalization.
 const USUAL_MODULES: [&str; 3] = ["Transformer", "Pooling", "Normalize"];
 
+/// The architecture of models of which nothing says it, and all that the metadata can say.
+const PLAIN: &str = "bert";
+const SAYABLE: [&str; 2] = [PLAIN, "distilbert"];
+
 impl ModelSpec {
     /// The settings that files or metadata say, as metadata keys and texts in their usual order.
     pub fn settings(&self) -> Vec<(&'static str, String)> {
         let mut list = vec![("model_version", "1.0.0".to_owned())];
+        let known = self.known_architecture();
         let mut add = |key: &'static str, value: Option<String>| {
             list.extend(value.map(|value| (key, value)));
         };
@@ -19,6 +24,9 @@ impl ModelSpec {
         let flag = |fact: &Option<Fact<bool>>| {
             fact.as_ref().filter(|f| f.is_stated()).map(|f| f.value.to_string())
         };
+        // What nobody says is a BERT.
+        let kind = self.architecture.as_ref().filter(|a| a.is_stated() && a.value != PLAIN);
+        add("model_type", kind.filter(|_| known.is_some()).map(|a| a.value.clone()));
         add("embedding_dim", stated(&self.dimensions).or_else(|| stated(&self.hidden)));
         add("vocab_size", stated(&self.vocabulary));
         add("num_layers", stated(&self.layers));
@@ -26,8 +34,16 @@ impl ModelSpec {
         add("hidden_size", stated(&self.hidden));
         add("intermediate_size", stated(&self.intermediate));
         add("max_position_emb", stated(&self.positions));
+        let pads = known.is_some_and(|known| known.pads_positions);
+        let pad = said(&self.first_position).filter(|_| pads).and_then(|n| n.checked_sub(1));
+        add("pad_token_id", pad.map(|n| n.to_string()));
         add("pooling", said(&self.pooling).map(|modes| pooling_name(modes)));
+        add("include_prompt", said(&self.pools_prompt).filter(|on| !**on).map(bool::to_string));
         add("normalize", said(&self.normalize).map(bool::to_string));
+        if !self.has_usual_modules() {
+            let kinds = self.modules.iter().map(|module| module.kind.as_str());
+            add("modules", Some(Json::from(kinds.collect::<Vec<_>>()).to_string()));
+        }
         add("max_seq_length", stated(&self.max_tokens));
         if let Some(tokenizer) = &self.tokenizer {
             add("do_lower_case", flag(&tokenizer.lower_case));
@@ -49,14 +65,15 @@ impl ModelSpec {
         list
     }
 
-    /// Whether the metadata can say all that the files say of the model: a BERT with what
-    /// [`ModelSpec::settings`] has words for.
+    /// Whether the metadata can say all that the files say of the model: one without modules of its own, of
+    /// an architecture that [`ModelSpec::settings`] has words for.
     pub fn is_sayable(&self) -> bool {
-        let is_bert = self.architecture.as_ref().is_some_and(|a| a.value == "bert");
-        is_bert
-            && self.position_scheme.value == Positions::Absolute
-            && self.pools_prompt.value
-            && self.modules.iter().all(|m| USUAL_MODULES.contains(&m.kind.as_str()))
+        let is_known = self.architecture.as_ref().is_some_and(|a| SAYABLE.contains(&&*a.value));
+        is_known && self.position_scheme.value == Positions::Absolute && self.has_usual_modules()
+    }
+
+    fn has_usual_modules(&self) -> bool {
+        self.modules.iter().all(|m| USUAL_MODULES.contains(&m.kind.as_str()))
     }
 }
 
