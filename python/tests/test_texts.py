@@ -162,3 +162,37 @@ def test_ctrl_c_stops_long_work(encoder: weighbridge.Encoder) -> None:
     with pytest.raises(KeyboardInterrupt):
         encoder.encode(texts)
     assert encoder.encode("x").shape == (384,)
+
+
+@pytest.mark.parametrize("dim", [1, 7, 8, 32, 383])
+def test_fewer_bits_are_those_of_the_formulas(dim: int) -> None:
+    """As quantize_embeddings of sentence-transformers 6.2 computes them."""
+    rng = np.random.default_rng(dim)
+    vectors = (rng.standard_normal((50, dim)) * 0.1).astype(np.float32)
+    vectors[:, 0] = 0.25
+    vectors[3] = 0
+    others = (rng.standard_normal((20, dim)) * 0.05).astype(np.float32)
+    ranges = np.vstack((vectors.min(axis=0), vectors.max(axis=0)))
+    narrow = np.vstack((others.min(axis=0), others.max(axis=0)))
+    given: list[tuple[np.ndarray, dict[str, np.ndarray]]] = [
+        (ranges, {}),
+        (narrow, {"ranges": narrow}),
+        (narrow, {"calibration_embeddings": others}),
+    ]
+    for ends, named in given:
+        steps = (ends[1] - ends[0]) / 255
+        steps = np.where(steps == 0, 1, steps)
+        codes = np.clip(np.floor((vectors - ends[0]) / steps), 0, 255)
+        uint8 = weighbridge.quantize_embeddings(vectors, "uint8", **named)
+        assert uint8.dtype == np.uint8 and np.array_equal(uint8, codes.astype(np.uint8))
+        int8 = weighbridge.quantize_embeddings(vectors, "int8", **named)
+        assert int8.dtype == np.int8 and np.array_equal(int8, (codes - 128).astype(np.int8))
+    bits = np.packbits(vectors > 0, axis=-1)
+    assert np.array_equal(weighbridge.quantize_embeddings(vectors, "ubinary"), bits)
+    binary = weighbridge.quantize_embeddings(vectors, "binary")
+    assert binary.dtype == np.int8 and np.array_equal(binary, (bits - 128).astype(np.int8))
+    assert binary.flags.writeable
+    assert np.array_equal(weighbridge.quantize_embeddings(vectors[5], "ubinary"), bits[5])
+    assert np.array_equal(weighbridge.quantize_embeddings(vectors[::2, ::-1], "ubinary"), np.packbits(vectors[::2, ::-1] > 0, axis=-1))
+    with pytest.raises(ValueError):
+        weighbridge.quantize_embeddings(vectors, "int8", ranges=np.zeros((2, dim + 1), np.float32))

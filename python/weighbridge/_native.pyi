@@ -22,6 +22,7 @@ __all__ = [
     "open",
     "open_bytes",
     "quantize",
+    "quantize_vectors",
     "recall",
     "to_bytes",
     "verify",
@@ -120,6 +121,9 @@ class Index:
     ) -> tuple[Buffer, Buffer, int]: ...
 
 def lacks_tokenizer(model: str) -> bool: ...
+def quantize_vectors(
+    vectors: bytes, dimensions: int, precision: str, ranges: tuple[list[float], list[float]] | None = None
+) -> Buffer: ...
 def open(path: str, format: str | None = None) -> File: ...
 def open_bytes(name: str, bytes: bytes, format: str | None = None) -> File: ...
 def build(

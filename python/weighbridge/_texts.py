@@ -241,7 +241,7 @@ def quantize_embeddings(
 
     Args:
         embeddings: a matrix of floats
-        precision: ``int8`` or ``uint8``: 256 steps between the smallest and the largest value of each
+        precision: ``int8`` or ``uint8``, computed in f32: 256 steps between the smallest and the largest value of each
             column; ``binary`` or ``ubinary``: a bit a value, eight to a byte
         ranges: the two ends of each column, a matrix of two rows
         calibration_embeddings: vectors that the ranges are taken from, else the vectors themselves
@@ -249,21 +249,25 @@ def quantize_embeddings(
     vectors = np.asarray(embeddings)
     if precision == "float32":
         return vectors.astype(np.float32)
-    if precision in ("binary", "ubinary"):
-        packed: Vectors = np.packbits(vectors > 0, axis=-1)
-        return packed if precision == "ubinary" else (packed - 128).view(np.int8)
-    if precision not in ("int8", "uint8"):
+    if precision not in ("int8", "uint8", "binary", "ubinary"):
         raise ValueError(f"precision {precision!r} is not known")
-    if ranges is None:
+    ends = None
+    if precision in ("int8", "uint8"):
         known = vectors if calibration_embeddings is None else np.asarray(calibration_embeddings)
-        if known.ndim < 2 or len(known) == 1:
+        if ranges is None and (known.ndim < 2 or len(known) == 1):
             message = f"one vector does not say between which ends its values lie, which {precision} needs"
             raise RefusedError(message, hint="give ranges or calibration_embeddings to quantize_embeddings")
-        ranges = np.vstack((known.min(axis=0), known.max(axis=0))) if len(known) else np.zeros((2, known.shape[1]))
-    low, high = np.asarray(ranges, np.float32)
-    steps = np.where(high > low, (high - low) / np.float32(255), np.float32(1))
-    codes: Vectors = np.clip(np.floor((vectors - low) / steps), 0, 255).astype(np.uint8)
-    return codes if precision == "uint8" else (codes - 128).view(np.int8)
+        if ranges is None and len(known):
+            ranges = np.vstack((known.min(axis=0), known.max(axis=0)))
+        if ranges is not None:
+            low, high = np.asarray(ranges, np.float32)
+            ends = (low.tolist(), high.tolist())
+    floats = np.ascontiguousarray(vectors, "<f4")
+    codes = _native.quantize_vectors(floats.tobytes(), floats.shape[-1], precision, ends)
+    width = floats.shape[-1] if precision.endswith("int8") else -(-floats.shape[-1] // 8)
+    kind = np.int8 if precision in ("int8", "binary") else np.uint8
+    # Nobody expects a result that can't be changed.
+    return np.frombuffer(codes, kind).reshape(*floats.shape[:-1], width).copy()
 
 
 class Embedder:

@@ -11,7 +11,7 @@ mod quantize;
 mod search;
 mod words;
 
-pub(crate) use encoder::{Compare, Embed, Rerank, Tokenize};
+pub(crate) use encoder::{Compare, Embed, Merge, Rerank, Stored, Tokenize};
 pub(crate) use global::{Global, color_of};
 pub(crate) use models::{Models, ModelsVerb, Pull};
 pub(crate) use quantize::Quantize;
@@ -99,6 +99,7 @@ Examples:
     Pull(Pull),
     Models(Models),
     Embed(Embed),
+    Merge(Merge),
     Compare(Compare),
     Rerank(Rerank),
     Tokenize(Tokenize),

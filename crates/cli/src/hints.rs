@@ -96,7 +96,7 @@ fn flag(option: &str) -> &str {
 /// What stands for the value of a flag.
 fn placeholder(option: &str) -> &'static str {
     match option {
-        "words" => "FILE",
+        "words" | "ranges" => "FILE",
         "column" => "NAME",
         "delimiter" => "C",
         "rename" => "OLD=NEW",

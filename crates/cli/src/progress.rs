@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use weighbridge::embed::{TextRow, Texts};
+use weighbridge::embed::{InputRows, TextRow, Texts};
 use weighbridge::source::LastWords;
 use weighbridge::{Error, Progress, Stage, Status};
 
@@ -54,7 +54,7 @@ pub(crate) fn with_bar<T>(label: &str, work: impl FnOnce(&mut Progress) -> T) ->
 /// How much work of a stage takes long enough to be shown from the beginning.
 fn long(stage: Stage) -> u64 {
     match stage {
-        Stage::Writing | Stage::Fetching => LONG,
+        Stage::Writing | Stage::Fetching | Stage::Checking => LONG,
         // Each value has four bytes.
         Stage::Scanning | Stage::Quantizing | Stage::Training => LONG / 4,
         _ => 100,
@@ -72,6 +72,8 @@ fn new_bar(label: &str, status: Status) -> ProgressBar {
         Stage::Training => ("training", "values"),
         Stage::Comparing => ("comparing", "texts"),
         Stage::Answering => ("answering", "questions"),
+        Stage::Checking => ("checking", ""),
+        Stage::Merging => ("merging", "rows"),
         _ => ("embedding", "texts"),
     };
     let counted = match unit {
@@ -122,7 +124,7 @@ fn styled_bar(bar: ProgressBar, template: &str) -> ProgressBar {
 pub(crate) fn with_texts_bar<T>(
     bytes: Option<u64>,
     wanted: bool,
-    texts: &mut Texts,
+    texts: &mut InputRows<&mut Texts>,
     work: impl FnOnce(&mut dyn Iterator<Item = Result<TextRow, Error>>, &mut Progress) -> T,
 ) -> T {
     if !wanted || !crate::talk::shows_progress() {
@@ -136,7 +138,7 @@ pub(crate) fn with_texts_bar<T>(
     let ends = RefCell::new(VecDeque::new());
     let mut counted = std::iter::from_fn(|| {
         let next = texts.next();
-        ends.borrow_mut().push_back(texts.bytes_read());
+        ends.borrow_mut().push_back(texts.get_ref().bytes_read());
         next
     });
     let (mut finished, mut resumed) = (0, 0);

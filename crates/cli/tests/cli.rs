@@ -291,7 +291,7 @@ fn converting_refuses_and_reports() {
 fn every_verb_has_help_with_examples() {
     let folder = tempfile::tempdir().unwrap();
     let verbs = "inspect verify convert quantize lookup similar analogy evaluate select metadata diff \
-                 formats embed compare rerank tokenize pull models quickstart completions man";
+                 formats embed merge compare rerank tokenize pull models quickstart completions man";
     for verb in verbs.split_whitespace() {
         let output = run(folder.path(), &[verb, "--help"]);
         assert!(output.status.success() && out(&output).contains("Examples:"), "{verb}");

@@ -48,6 +48,8 @@ const COMMANDS: &[&str] = &[
     "metadata tiny.oinf --set a=b -o other.oinf",
     "embed --model hf-model --input texts.txt",
     "embed --model hf-model --input texts.txt --output v.npy",
+    "embed --model hf-model --input texts.txt --output one.f32bin --shard 1/1",
+    "merge all.safetensors one.f32bin --output-type int8",
     "compare --model hf-model one two",
     "tokenize --model hf-model one",
     "search texts.i8bin one -k 2",

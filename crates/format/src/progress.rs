@@ -29,6 +29,10 @@ pub enum Stage {
     Embedding,
     /// Questions are answered; questions are counted.
     Answering,
+    /// Files are compared with their hashes; bytes are counted.
+    Checking,
+    /// Rows of several files become those of one; rows are counted.
+    Merging,
 }
 
 /// How far the work is.

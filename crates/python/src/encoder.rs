@@ -6,7 +6,9 @@ use crate::fork::free;
 use crate::watch::watched;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
+use weighbridge::embed::{OutputType, Ranges, quantize};
 use weighbridge::encoder::{Precision, PromptChoice, Purpose, Settings, Tokenizer};
+use weighbridge::source::Bytes;
 use weighbridge::{Advice, Error, Stage, models};
 
 /// A model that is ready.
@@ -122,6 +124,33 @@ pub(crate) fn lacks_tokenizer(py: Python<'_>, model: &str) -> bool {
         let container = models::find(model).and_then(weighbridge::open);
         container.is_ok_and(|container| Tokenizer::of(&container).is_err())
     })
+}
+
+/// The codes of vectors of f32 that lie one behind the other, between these ends or their own.
+#[pyfunction]
+#[pyo3(signature = (vectors, dimensions, precision, ranges=None))]
+pub(crate) fn quantize_vectors(
+    py: Python<'_>,
+    vectors: &[u8],
+    dimensions: usize,
+    precision: &str,
+    ranges: Option<(Vec<f32>, Vec<f32>)>,
+) -> Result<Buffer, Failure> {
+    Ok(free(py, || -> Result<Buffer, Error> {
+        let unknown = || {
+            let names = OutputType::ALL.map(OutputType::name);
+            Error::refused(
+                format!("there is no precision {precision:?}"),
+                Advice::one_of("precision", names),
+            )
+        };
+        let to = OutputType::from_name(precision).ok_or_else(unknown)?;
+        let values = vectors.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+        let values: Vec<f32> = values.collect();
+        let ends = ranges.and_then(|(low, high)| Ranges::new(low, high));
+        let codes = quantize(&values, dimensions, to, ends.as_ref())?;
+        Ok(Buffer::new(Bytes::owned(codes)))
+    })?)
 }
 
 pub(crate) fn precision(name: &str) -> Result<Precision, Error> {

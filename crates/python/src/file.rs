@@ -150,7 +150,7 @@ impl File {
     }
 
     /// The record of a row, a JSON object.
-    fn record(&self, row: u64) -> PyResult<&str> {
+    fn record(&self, row: u64) -> PyResult<String> {
         let records = self.container.records.as_ref();
         let found = records.map(|r| r.record(row)).transpose().map_err(Failure::from)?;
         found.flatten().ok_or_else(|| PyIndexError::new_err(format!("there is no record {row}")))

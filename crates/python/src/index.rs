@@ -41,7 +41,7 @@ impl Index {
 
     /// The record of a row, a JSON object.
     fn record(&self, row: usize) -> Result<Option<String>, Failure> {
-        Ok(self.0.record(row)?.map(str::to_owned))
+        Ok(self.0.record(row)?)
     }
 
     fn word(&self, row: usize) -> Option<String> {

@@ -24,6 +24,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<file::File>()?;
     module.add_class::<encoder::Encoder>()?;
     module.add_function(wrap_pyfunction!(encoder::lacks_tokenizer, module)?)?;
+    module.add_function(wrap_pyfunction!(encoder::quantize_vectors, module)?)?;
     module.add_class::<reranker::Reranker>()?;
     module.add_class::<words::Words>()?;
     module.add_class::<index::Index>()?;

@@ -70,7 +70,7 @@ impl Container {
     /// The record of a row, a JSON object.
     pub fn record(&self, row: f64) -> Result<Option<String>, JsValue> {
         let Some(records) = &self.0.records else { return Ok(None) };
-        Ok(records.record(row as u64).map_err(Failure::from)?.map(str::to_owned))
+        Ok(records.record(row as u64).map_err(Failure::from)?)
     }
 
     /// Statistics of a tensor as JSON, null if it has no values.

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
+use weighbridge::embed::{OutputType, Shard};
 use weighbridge::encoder::{Pooling, Precision, Settings};
 use weighbridge::table::{TableOptions, parse_delimiter};
 
@@ -16,6 +17,12 @@ are.
 Without --output, vectors are printed: as JSON lines, or shortened on a terminal. With it, rows are
 first collected in OUT.partial beside it. A run that was interrupted goes on from there with
 --resume, and gives the same file. What rounding does to the rows (i8bin) is measured and reported.
+Texts that are there twice are embedded once.
+
+--shard 2/8 embeds the second of eight parts of the input: rows 1, 9, 17 and so on, counted from 0.
+It writes OUT.manifest.json and OUT.hashes too, by which `weighbridge merge` puts the parts together.
+Running it again is always safe: it goes on where it ended. --reuse takes the vectors of texts that
+are the same from files of earlier runs with a manifest.
 
 Examples:
   weighbridge embed --model minilm \"a text\" \"another text\"
@@ -23,6 +30,9 @@ Examples:
   weighbridge embed -m minilm -i articles.jsonl --field title -o titles.i8bin
   weighbridge embed -m minilm -i notes.csv --column text -o notes.i8bin
   weighbridge embed -m minilm -i texts.txt -o vectors.npy --resume
+  weighbridge embed -m minilm -i texts.txt -o codes.npy --output-type int8
+  weighbridge embed -m minilm -i texts.txt -o part3.f32bin --shard 3/8
+  weighbridge embed -m minilm -i more.txt -o new.f32bin --reuse old.f32bin
   cut -f 2 table.tsv | weighbridge embed -m minilm --to jsonl | jq -c .vector"
 )]
 pub(crate) struct Embed {
@@ -61,6 +71,17 @@ pub(crate) struct Embed {
     /// Keep only this many of a vector's first values
     #[arg(long, value_name = "D", value_parser = super::at_least_one)]
     pub dimensions: Option<usize>,
+    #[command(flatten)]
+    pub stored: Stored,
+    /// Embed one of N parts of the input: every Nth row, from row I-1 on
+    #[arg(long, value_name = "I/N", requires = "output", value_parser = shard)]
+    pub shard: Option<Shard>,
+    /// Take vectors of texts that are the same from these files, which have a manifest
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "output", conflicts_with = "texts")]
+    pub reuse: Vec<PathBuf>,
+    /// Write OUT.manifest.json and OUT.hashes too, for --reuse
+    #[arg(long, requires = "output")]
+    pub manifest: bool,
     /// Count the texts and say what would be written, without embedding or writing
     #[arg(long, alias = "report-only", requires = "output")]
     pub dry_run: bool,
@@ -82,6 +103,61 @@ pub(crate) struct Embed {
     #[command(flatten)]
     pub damage: super::Damage,
     /// Print vectors as JSON lines, or the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What values of vectors are stored as.
+#[derive(Debug, Args)]
+pub(crate) struct Stored {
+    /// Store values as f32, f16, int8, uint8, binary or ubinary, where the format holds that; by default
+    /// as it usually does
+    #[arg(long, value_name = "TYPE", value_parser = output_type)]
+    pub output_type: Option<OutputType>,
+    /// Code int8 and uint8 between these ends: those that a file of vectors stores, else those of its
+    /// values; by default those of all rows
+    #[arg(long, value_name = "FILE", requires = "output_type")]
+    pub ranges: Option<PathBuf>,
+}
+
+fn output_type(text: &str) -> Result<OutputType, String> {
+    let names = OutputType::ALL.map(OutputType::name).join(", ");
+    OutputType::from_name(text).ok_or_else(|| format!("it is one of {names}"))
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let needed = "the number of a part and how many there are, such as 3/8";
+    Shard::parse(text).ok_or_else(|| needed.to_owned())
+}
+
+/// Put the shards of an input together, in its order
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each shard was written by `weighbridge embed --shard`, and has its manifest beside it. They are
+checked: all are there, each once, of one input and one model, and as they were written. The file is
+the one that embedding the whole input would have given, with its own manifest.
+
+Examples:
+  weighbridge merge all.f32bin part1.f32bin part2.f32bin part3.f32bin
+  weighbridge merge all.npy parts/*.f32bin --output-type int8
+  weighbridge merge all.i8bin parts/*.i8bin --json"
+)]
+pub(crate) struct Merge {
+    /// Where to write; its extension decides the format
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// The files of all shards, in any order
+    #[arg(value_name = "SHARD", required = true)]
+    pub shards: Vec<PathBuf>,
+    /// Target format; by default the output's extension decides
+    #[arg(long, value_name = "FORMAT", value_parser = super::Named::formats())]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub stored: Stored,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
 }

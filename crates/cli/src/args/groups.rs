@@ -6,7 +6,7 @@ use clap::Command;
 pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Files", &["inspect", "verify", "convert", "quantize", "new", "diff", "metadata", "formats"]),
     ("Words", &["lookup", "similar", "analogy", "evaluate", "select"]),
-    ("Texts", &["embed", "compare", "rerank", "tokenize"]),
+    ("Texts", &["embed", "merge", "compare", "rerank", "tokenize"]),
     ("Rows", &["search", "neighbours", "recall"]),
     ("Models", &["pull", "models"]),
     ("The program", &["quickstart", "completions", "man", "help"]),

@@ -1,24 +1,25 @@
 //! `weighbridge embed`: texts to vectors, to the terminal or into a file of any format.
 
 use super::Files;
+use super::embed_input::{is_of_lines, open_texts, say_column, say_skipped};
 use super::output::Outcome;
 use crate::ExitCode;
 use crate::args::Embed;
-use crate::progress::{last_words, with_bar, with_texts_bar};
+use crate::progress::{last_words, while_turning, with_bar, with_texts_bar};
 use crate::render::{
     BOLD, DIM, YELLOW, general, grouped, marked, safe, safe_json, shortened, styled, width,
 };
 use serde::Serialize;
-use std::io::{self, BufReader, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 use weighbridge::embed::{
-    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, RowSink, TextOptions, TextRow, Texts,
-    jsonl,
+    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, InputRows, RowSink, TextRow, Texts,
+    Wanted, jsonl,
 };
 use weighbridge::encoder::{Purpose, Settings};
-use weighbridge::source::{LastWords, open_input};
-use weighbridge::{Conversion, Encoder, Error, Format, Formats, Options, Output, Progress, models};
+use weighbridge::source::LastWords;
+use weighbridge::{Conversion, Encoder, Error, Formats, Options, Output, Progress, models};
 
 pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
@@ -55,6 +56,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     };
     let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
     let mut file = EmbedSettings::new(Output::new(output).overwrite(args.force), format);
+    file.shard = args.shard;
     if args.dry_run {
         return dry_run(args, &encoder, &mut texts, &file);
     }
@@ -64,75 +66,16 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     file.model_path = Some(model);
     file.settings = settings;
     file.form = texts.form();
+    file.output_type = args.stored.output_type;
+    file.ranges = files.ranges(&args.stored, options)?;
+    file.reuse.clone_from(&args.reuse);
+    file.manifest = args.manifest;
     write_vectors(args, &encoder, &mut texts, bytes, file)
-}
-
-/// Rows of the format are lines of text, which can be printed one by one.
-fn is_of_lines(format: &Format) -> bool {
-    format.info().open_ended && format.info().is_of_rows()
 }
 
 /// Whether two names lead to one file.
 fn is_same(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
-
-/// The texts, and how many bytes they have where that is known.
-fn open_texts(args: &Embed) -> Result<(Texts<'static>, Option<u64>), Error> {
-    if !args.texts.is_empty() {
-        return Ok((Texts::given(args.texts.clone()), None));
-    }
-    let path = args.input.as_deref().filter(|path| *path != Path::new("-"));
-    let extension = path.and_then(|p| p.extension()).unwrap_or_default().to_ascii_lowercase();
-    let lines = Formats::builtin().iter().filter(|f| is_of_lines(f));
-    let by_name = lines.flat_map(|f| f.info().extensions).any(|e| extension == *e);
-    // What is asked for otherwise is no table, whatever its name.
-    let may_be_table = !args.lines && args.field.is_none();
-    let table = may_be_table.then(|| args.table.options(path)).flatten();
-    // Which of the two it is, a flag decides.
-    let by_name = by_name && table.is_none();
-    let options = TextOptions {
-        // What is named so is JSON lines, unless each line is asked for as it is.
-        field: args.field.clone().or((by_name && !args.lines).then(|| jsonl::TEXT.to_owned())),
-        lossy: args.lossy,
-        skip_bad: args.skip_bad,
-        lines: args.lines,
-        table,
-    };
-    let Some(path) = path else {
-        if args.input.is_none() && io::stdin().is_terminal() {
-            let hint = "give them as arguments, or name a file with --input";
-            return Err(Error::refused("there are no texts", hint));
-        }
-        let input = BufReader::with_capacity(1 << 16, io::stdin().lock());
-        return Ok((Texts::new("standard input", input, &options), None));
-    };
-    let io = |e| Error::io(path, e);
-    if path.is_dir() {
-        return Err(Error::refused_file(path, "is a folder", "name a file"));
-    }
-    let file = open_input(path).map_err(io)?;
-    let meta = file.metadata().map_err(io)?;
-    let input = BufReader::with_capacity(1 << 16, file);
-    let bytes = meta.is_file().then_some(meta.len());
-    Ok((Texts::new(&path.display().to_string(), input, &options), bytes))
-}
-
-/// Says of a table what nobody asked for: which column was taken, and what others are called.
-fn say_column(texts: &Texts) {
-    let Some(column) = texts.column() else { return };
-    if column.by_itself {
-        let note =
-            format!("the column {:?} holds the texts; --column chooses another", column.name);
-        super::say_note(&note);
-    }
-    if !column.made.is_empty() {
-        const LISTED: usize = 5;
-        let list: Vec<_> = column.made.iter().take(LISTED).map(String::as_str).collect();
-        let more = if column.made.len() > LISTED { ", …" } else { "" };
-        let called = format!("{}{more}", list.join(", "));
-        super::say_note(&format!("columns without a name of their own are called {called}"));
-    }
 }
 
 /// Texts that are embedded before their vectors are printed: nobody waits long for the first, and
@@ -167,7 +110,7 @@ fn print_vectors(
         embed::embed_as_they_come(encoder, texts, window, &mut sink, &mut Progress::none())
     } else {
         // Two things on one terminal would be in each other's way.
-        with_texts_bar(bytes, !terminal, texts, |texts, progress| {
+        with_texts_bar(bytes, !terminal, &mut InputRows::new(texts, None), |texts, progress| {
             embed::embed(encoder, texts, window, &mut sink, progress)
         })
     };
@@ -219,7 +162,7 @@ fn dry_run(
     file: &EmbedSettings,
 ) -> Result<ExitCode, Error> {
     let mut rows = 0;
-    for text in texts.by_ref() {
+    for text in InputRows::new(texts.by_ref(), file.shard) {
         text?;
         rows += 1;
     }
@@ -254,15 +197,23 @@ fn write_vectors(
     bytes: Option<u64>,
     settings: EmbedSettings,
 ) -> Result<ExitCode, Error> {
-    let mut file = EmbedFile::begin(encoder, settings)?;
+    let shard = settings.shard;
+    let mut file = match settings.reuse.is_empty() {
+        true => EmbedFile::begin(encoder, settings)?,
+        // All bytes of the files are compared with their hashes.
+        false => while_turning("earlier files", || EmbedFile::begin(encoder, settings))?,
+    };
     let began = Instant::now();
     let name = safe(&file.journal().display().to_string());
     let words = last_words("nothing was written");
     let mut sink = Kept { file: &mut file, words: None, name };
-    let done = with_texts_bar(bytes, true, texts, |texts, progress| {
-        embed::embed(encoder, texts, args.batch, &mut sink, progress)
+    let mut rows = InputRows::new(&mut *texts, shard);
+    let done = with_texts_bar(bytes, true, &mut rows, |rows, progress| {
+        embed::embed(encoder, rows, args.batch, &mut sink, progress)
     });
+    let input = rows.id();
     let counted = sink.words;
+    file.set_input(input);
     let (journal, finished) = (file.journal().to_owned(), file.finished());
     let kept = |error: Error| {
         say_kept(&journal, finished);
@@ -307,6 +258,10 @@ impl RowSink for Kept<'_> {
         has
     }
 
+    fn wanted(&mut self, rows: &[TextRow]) -> Result<Wanted, Error> {
+        self.file.wanted(rows)
+    }
+
     fn take(&mut self, rows: &[TextRow], vectors: &[f32]) -> Result<(), Error> {
         let before = self.file.finished();
         let taken = self.file.take(rows, vectors);
@@ -329,6 +284,8 @@ struct Line<'a> {
     rows: u64,
     dimensions: usize,
     resumed: u64,
+    reused: u64,
+    repeated: u64,
     skipped: u64,
     cut: u64,
     assumed: Vec<String>,
@@ -347,17 +304,32 @@ fn report(
     if args.json {
         let (conversion, skipped) = (&outcome.conversion, texts.skipped);
         let assumed = encoder.assumed().iter().map(ToString::to_string).collect();
-        let cut = done.cut;
-        let line = Line { conversion, rows, dimensions, resumed, skipped, cut, assumed };
-        return super::print_json(&line);
+        let Embedded { reused, repeated, cut, .. } = done;
+        return super::print_json(&Line {
+            conversion,
+            rows,
+            dimensions,
+            resumed,
+            reused,
+            repeated,
+            skipped,
+            cut,
+            assumed,
+        });
     }
     say_skipped(texts);
     super::say_cut(done.cut, encoder.max_tokens());
     let mut text = outcome.text();
     let mut line = format!("{} vectors of {dimensions} values", grouped(rows));
     let new = rows - resumed;
-    if resumed > 0 {
-        line.push_str(&format!(", {} of them from the run before", grouped(resumed)));
+    for (count, what) in [
+        (resumed, "from the run before"),
+        (done.reused, "from earlier files"),
+        (done.repeated, "with the text of a row before"),
+    ] {
+        if count > 0 {
+            line.push_str(&format!(", {} of them {what}", grouped(count)));
+        }
     }
     if new >= 1000 && seconds > 0.0 {
         #[allow(clippy::cast_precision_loss)]
@@ -374,26 +346,5 @@ fn say_kept(journal: &Path, rows: u64) {
         let file = safe(&journal.display().to_string());
         let note = format!("{} finished rows are kept in {file}; --resume goes on", grouped(rows));
         crate::render::say!("{}: {note}", marked(YELLOW, "note"));
-    }
-}
-
-fn say_skipped(texts: &Texts) {
-    if crate::talk::is_quiet() {
-        return;
-    }
-    for skipped in &texts.first_skipped {
-        crate::render::say!(
-            "{}: line {}: {}",
-            marked(YELLOW, "skipped"),
-            skipped.line,
-            safe(&skipped.why)
-        );
-    }
-    let listed = texts.first_skipped.len() as u64;
-    match texts.skipped {
-        0 => {}
-        1 => crate::render::say!("{}: 1 line", marked(YELLOW, "skipped")),
-        n if n == listed => crate::render::say!("{}: {n} lines", marked(YELLOW, "skipped")),
-        n => crate::render::say!("{}: {} lines in all", marked(YELLOW, "skipped"), grouped(n)),
     }
 }

@@ -6,12 +6,14 @@ mod completions;
 mod convert;
 mod diff;
 mod embed;
+mod embed_input;
 mod evaluate;
 mod formats;
 mod hits;
 mod inspect;
 mod lookup;
 mod man;
+mod merge;
 mod metadata;
 mod models;
 mod neighbours;
@@ -32,10 +34,11 @@ mod tokenize;
 mod verify;
 
 use crate::ExitCode;
-use crate::args::{Damage, Growth, Invocation, RecordsFile, Verb};
+use crate::args::{Damage, Growth, Invocation, RecordsFile, Stored, Verb};
 use crate::render::{DIM, YELLOW, grouped, marked, message_width, safe, safe_json, width, wrapped};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weighbridge::codec::simd::Level;
+use weighbridge::embed::Ranges;
 use weighbridge::encoder::{Precision, Settings, has_bf16};
 use weighbridge::source::Access;
 use weighbridge::{Container, Embeddings, Encoder, Error, Formats, Input, Options, records};
@@ -60,6 +63,7 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Pull(args) => pull::run(&args),
         Verb::Models(args) => models::run(&args),
         Verb::Embed(args) => embed::run(&args, &options, files),
+        Verb::Merge(args) => merge::run(&args, &options, files),
         Verb::Compare(args) => compare::run(&args, &options, files),
         Verb::Rerank(args) => rerank::run(&args, &options, files),
         Verb::Search(args) => search::run(&args, &options, files),
@@ -113,6 +117,12 @@ impl Files {
             format!("{}: {}, {tensors}, {size}, {how}", path.display(), container.format)
         });
         Ok(container.accept_damage(self.accept_damage).accept_growth(self.may_grow))
+    }
+
+    /// The ranges of the file that was named for them.
+    fn ranges(self, stored: &Stored, options: &Options) -> Result<Option<Ranges>, Error> {
+        let open = |path: &PathBuf| Ranges::of(&self.open(path, options)?);
+        stored.ranges.as_ref().map(open).transpose()
     }
 
     /// The word embeddings of a file.

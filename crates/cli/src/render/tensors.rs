@@ -81,7 +81,7 @@ pub(crate) fn overview(container: &Container, detail: &Detail) -> Result<String,
     if let Some(r) = &container.records {
         out.push_str(&title(&format!("records ({})", grouped(r.count()?))));
         for item in r.some(0..3)? {
-            out.push_str(&format!("  {}\n", safe(item)));
+            out.push_str(&format!("  {}\n", safe(&item)));
         }
     }
     Ok(out)

@@ -32,7 +32,7 @@ pub use produce::Produce;
 pub(crate) use produce::blocks_in_order;
 pub use product::Product;
 pub(crate) use records::scan;
-pub use records::{BadRecords, Records, member};
+pub use records::{BadRecords, RecordCursor, Records, member};
 pub(crate) use rows::LastRow;
 pub use rows::{UNIT_AND_NORMS, norm};
 pub use subwords::{BadNgram, Ngrams, SubwordKind, SubwordVectors, Subwords};

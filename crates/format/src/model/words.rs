@@ -106,28 +106,31 @@ impl Container {
             word: Cow<'a, str>,
         }
         let word =
-            |item: &&str| serde_json::from_str::<Record>(item).ok().map(|r| r.word.into_owned());
+            |item: &str| serde_json::from_str::<Record>(item).ok().map(|r| r.word.into_owned());
         let Some(records) = &self.records else { return Ok(None) };
         // Where the first has none, no others are looked at.
-        if records.record(0)?.as_ref().and_then(word).is_none() {
+        if records.record(0)?.as_deref().and_then(word).is_none() {
             return Ok(None);
         }
-        let words: Option<Vec<String>> = records.items()?.iter().map(word).collect();
+        let words: Option<Vec<String>> = records.items()?.into_iter().map(word).collect();
         Ok(words.map(|words| Vocabulary::from_tokens(words.iter().map(String::as_str))))
     }
 
     /// Forgets the records if all that they say is the words.
     pub(crate) fn drop_word_records(&mut self) -> Result<(), Error> {
         type Members<'a> = std::collections::HashMap<Cow<'a, str>, serde::de::IgnoredAny>;
-        let alone = |item: &&str| {
+        let alone = |item: &str| {
             let members = serde_json::from_str::<Members>(item);
             members.is_ok_and(|m| m.len() == 1 && m.contains_key("word"))
         };
-        if let Some(records) = &self.records
-            && records.items()?.iter().all(alone)
-        {
-            self.records = None;
+        let Some(records) = &self.records else { return Ok(()) };
+        // The first that says more ends it.
+        for record in records.cursor()? {
+            if !alone(&record?) {
+                return Ok(());
+            }
         }
+        self.records = None;
         Ok(())
     }
 

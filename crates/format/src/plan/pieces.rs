@@ -40,6 +40,11 @@ pub enum Piece {
         /// Its number.
         file: usize,
     },
+    /// SHA-256 of another file of the plan, which was written before, as 64 hexadecimal digits.
+    Sha256OfFile {
+        /// Its number.
+        file: usize,
+    },
 }
 
 impl Piece {
@@ -53,6 +58,7 @@ impl Piece {
             Piece::Text(text) => text.least(),
             Piece::Crc32 { .. } => 4,
             Piece::Crc32OfFile { .. } => 8,
+            Piece::Sha256OfFile { .. } => 64,
         }
     }
 

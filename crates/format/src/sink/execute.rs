@@ -4,6 +4,7 @@
 use super::ahead::produce_ahead;
 use crate::plan::{FilePlan, Piece, Plan, check_growth};
 use crate::{Error, Progress, Stage};
+use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::Path;
 
@@ -33,6 +34,9 @@ pub(super) struct Run {
     /// Later files tell the checksums of others.
     wanted: bool,
     checksums: Vec<u32>,
+    /// The same of SHA-256.
+    wants_hashes: bool,
+    hashes: Vec<Sha256>,
     /// Bytes that were written, and that may be. Text may turn out to be too much.
     written: u64,
     most: u64,
@@ -41,26 +45,39 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn of(plan: &Plan) -> Run {
         let wanted = plan.pieces().any(|piece| matches!(piece, Piece::Crc32OfFile { .. }));
-        Run { wanted, checksums: Vec::new(), written: 0, most: plan.most }
+        let wants_hashes = plan.pieces().any(|piece| matches!(piece, Piece::Sha256OfFile { .. }));
+        let (checksums, hashes) = (Vec::new(), Vec::new());
+        Run { wanted, checksums, wants_hashes, hashes, written: 0, most: plan.most }
     }
 
     /// The next file is there already, and is read once more if need be.
     #[cfg(feature = "fs")]
     pub(super) fn add_file(&mut self, path: &Path) -> Result<(), Error> {
-        let mut crc = crc32fast::Hasher::new();
-        if self.wanted {
+        let (mut crc, mut hash) = (crc32fast::Hasher::new(), Sha256::new());
+        if self.wanted || self.wants_hashes {
             let io = |e| Error::io(path, e);
             let mut file = std::fs::File::open(path).map_err(io)?;
             let mut buffer = vec![0; 1 << 20];
             loop {
                 match std::io::Read::read(&mut file, &mut buffer).map_err(io)? {
                     0 => break,
-                    n => crc.update(&buffer[..n]),
+                    n => {
+                        crc.update(&buffer[..n]);
+                        self.hash(&mut hash, &buffer[..n]);
+                    }
                 }
             }
         }
         self.checksums.push(crc.finalize());
+        self.hashes.push(hash);
         Ok(())
+    }
+
+    /// Adds bytes to the hash of a file, if somebody wants it.
+    fn hash(&self, hash: &mut Sha256, bytes: &[u8]) {
+        if self.wants_hashes {
+            hash.update(bytes);
+        }
     }
 }
 
@@ -74,7 +91,7 @@ pub(super) fn execute(
 ) -> Result<(), Error> {
     const ZEROS: [u8; 4096] = [0; 4096];
     let checked = run.wanted || plan.pieces.iter().any(|p| matches!(p, Piece::Crc32 { .. }));
-    let mut checksums = PieceSums::default();
+    let (mut checksums, mut hash) = (PieceSums::default(), Sha256::new());
     let mut at = 0;
     for piece in &plan.pieces {
         let mut crc = crc32fast::Hasher::new();
@@ -85,6 +102,7 @@ pub(super) fn execute(
                 if checked {
                     crc.update(block);
                 }
+                run.hash(&mut hash, block);
                 out.write_all(block).map_err(|e| Error::io(path, e))?;
                 progress.advance(block.len() as u64)?;
             }
@@ -121,6 +139,11 @@ pub(super) fn execute(
                 let crc = run.checksums.get(*file).map(|crc| format!("{crc:08x}"));
                 put(crc.unwrap_or_default().as_bytes())?;
             }
+            Piece::Sha256OfFile { file } => {
+                let hash = run.hashes.get(*file).map(|hash| hash.clone().finalize());
+                let digits = hash.map(|h| h.iter().map(|b| format!("{b:02x}")).collect::<String>());
+                put(digits.unwrap_or_default().as_bytes())?;
+            }
         }
         at += written;
         run.written += written;
@@ -135,6 +158,7 @@ pub(super) fn execute(
         checksums.pieces.push((at, crc));
     }
     run.checksums.push(checksums.over(0, at));
+    run.hashes.push(hash);
     Ok(())
 }
 
@@ -254,8 +278,16 @@ mod tests {
         let made = to_memory(&Plan::several(files, Default::default())).unwrap();
         assert_eq!(made[1].1, format!("{:08x}", crc32fast::hash(&made[0].1)).into_bytes());
         // It must have been written before.
-        let files = vec![about, rows];
+        let files = vec![about, rows.clone()];
         assert!(to_memory(&Plan::several(files, Default::default())).is_err());
+        let mut about = FilePlan::named("about");
+        about.push(Piece::Sha256OfFile { file: 0 });
+        let made =
+            to_memory(&Plan::several(vec![rows, about.clone()], Default::default())).unwrap();
+        // What `sha256sum` says of these bytes.
+        let said = "57ec0067bbc7c47d879721e5353967908ca71759af4a2ece05590e2d9a17ac04";
+        assert_eq!(std::str::from_utf8(&made[1].1).unwrap(), said);
+        assert!(to_memory(&Plan::several(vec![about], Default::default())).is_err());
     }
 
     /// Counts up; long enough to be made on another thread.

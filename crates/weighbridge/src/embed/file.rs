@@ -1,19 +1,21 @@
 //! Vectors on their way to a file.
 
+use super::allowed::{check, check_type, has_unit_length, own_type, replaceable, row_layout};
+use super::facts::facts;
+use super::gathered::Gathered;
 use super::journal::{Facts, Journal, OnExisting};
+use super::known::{Known, Origin, TextHash, hashes_of};
 use super::made_with::MadeWith;
+use super::output_type::{OutputType, Ranges};
+use super::reuse::{Earlier, EarlierFile};
+use super::shard::{InputId, Shard};
 use super::texts::{TextForm, TextRow};
 use super::words::Words;
-use super::{RowSink, WINDOW};
+use super::{RowSink, WINDOW, Wanted};
 use std::path::{Path, PathBuf};
-use weighbridge_codec::DType;
-use weighbridge_encoder::{Encoder, ModelId, Pooling, Settings, Tokenizer};
-use weighbridge_format::model::{MATRIX, Subject};
-use weighbridge_format::plan::{Keeps, RowBlock, RowFigures, RowLayout};
-use weighbridge_format::{
-    Advice, Container, Encoding, Error, Format, Formats, Options, Output, Plan, Progress, Tensor,
-    View, Vocabulary,
-};
+use weighbridge_encoder::{Encoder, Settings};
+use weighbridge_format::plan::{RowBlock, RowFigures, RowLayout};
+use weighbridge_format::{Advice, Error, Format, Options, Output, Progress};
 
 /// A file of vectors that is to be made.
 #[derive(Clone, Debug)]
@@ -36,6 +38,17 @@ pub struct EmbedSettings {
     /// What the texts are taken from, as [`Texts::form`](super::Texts::form) says; records other than
     /// plain texts are kept where the format can hold them.
     pub form: TextForm,
+    /// What values are stored as; without it what the format usually has.
+    pub output_type: Option<OutputType>,
+    /// Between which ends each dimension lies, for types that need it; without it those of all rows.
+    pub ranges: Option<Ranges>,
+    /// The rows are those of a part of the input. It has a manifest then, and a run that is repeated
+    /// replaces what an earlier one made of the same part.
+    pub shard: Option<Shard>,
+    /// Earlier files whose rows are taken for texts that are the same. It has a manifest then.
+    pub reuse: Vec<PathBuf>,
+    /// A manifest is written beside the file, and the hashes of its texts.
+    pub manifest: bool,
 }
 
 impl EmbedSettings {
@@ -50,56 +63,71 @@ impl EmbedSettings {
             model_path: None,
             settings: Settings::default(),
             form: TextForm::Plain,
+            output_type: None,
+            ranges: None,
+            shard: None,
+            reuse: Vec::new(),
+            manifest: false,
         }
+    }
+
+    /// The type that rows are coded in when all are there; none where they are stored as they come.
+    pub(super) fn coded(&self) -> Option<OutputType> {
+        self.output_type.filter(|to| *to != own_type(self.format.info()))
     }
 }
 
 /// A file of vectors in the making: a sink that keeps rows in a journal beside the file.
 #[derive(Debug)]
 pub struct EmbedFile {
-    settings: EmbedSettings,
-    dimensions: usize,
+    pub(super) settings: EmbedSettings,
+    pub(super) dimensions: usize,
     /// How rows are stored before the file is finished.
-    layout: RowLayout,
+    pub(super) layout: RowLayout,
     /// Options that rows are stored with.
-    options: Options,
-    words: Option<Words>,
-    made_with: MadeWith,
-    journal: Journal,
-}
-
-/// All vectors are there, and the file is planned.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct EmbeddedFile {
-    /// What will be written.
-    pub plan: Plan,
-    /// Where it goes.
-    pub output: Output,
-    /// How many rows it has.
-    pub rows: u64,
-    /// How many values each row has.
-    pub dimensions: usize,
-    journal: Journal,
+    pub(super) options: Options,
+    pub(super) words: Option<Words>,
+    pub(super) made_with: MadeWith,
+    pub(super) journal: Journal,
+    known: Known,
+    /// The hashes of the texts of a window, and where its vectors come from, once that is known.
+    hashes: Vec<TextHash>,
+    origins: Option<Vec<Origin>>,
+    pub(super) input: Option<InputId>,
+    /// The input of the file that is replaced without being asked for.
+    pub(super) replaced: Option<InputId>,
 }
 
 impl EmbedFile {
     /// Checks all that can be known before the first text: the format, files in the way, a journal
-    /// of other settings.
+    /// of other settings, earlier files of another model.
     ///
     /// # Errors
     /// [`Error::Refused`] if the format can't hold vectors of the model, a file or a journal is in
-    /// the way, or a journal is of other settings; failures of the system.
+    /// the way, a journal is of other settings, or a file can't be reused; failures of the system.
     pub fn begin(encoder: &Encoder, settings: EmbedSettings) -> Result<EmbedFile, Error> {
+        let path = settings.model_path.as_ref().and_then(|path| std::path::absolute(path).ok());
+        let model = encoder.id(path.map(|path| path.to_string_lossy().into_owned()))?;
+        let made_with = MadeWith::new(model, encoder, &settings.settings);
+        let facts = |settings: &EmbedSettings, made: &MadeWith, layout: &RowLayout| {
+            facts(settings, encoder, &made.model, layout)
+        };
+        EmbedFile::start(settings, made_with, facts)
+    }
+
+    /// The same for rows of any kind that were made so.
+    pub(super) fn start(
+        mut settings: EmbedSettings,
+        made_with: MadeWith,
+        facts: impl Fn(&EmbedSettings, &MadeWith, &RowLayout) -> Facts,
+    ) -> Result<EmbedFile, Error> {
         let info = settings.format.info();
+        let dimensions = made_with.dimensions;
         if info.is_folder || !settings.format.writes() {
             let what = format!("vectors can't be written as {}", info.id);
             return Err(Error::refused(what, Advice::set("to", "chooses another format")));
         }
-        let path = settings.model_path.as_ref().and_then(|path| std::path::absolute(path).ok());
-        let model = encoder.id(path.map(|path| path.to_string_lossy().into_owned()))?;
-        let made_with = MadeWith::new(model, encoder, &settings.settings);
-        let model = &made_with.model;
+        check_type(&settings, dimensions)?;
         if info.unit_rows && settings.settings.normalize == Some(false) {
             let what = format!("{} holds vectors of unit length", info.id);
             let advice = Advice::LeaveOut { option: "no-normalize" };
@@ -109,22 +137,50 @@ impl EmbedFile {
         if info.unit_rows {
             // Strict readers refuse other norms than these.
             options.set("rounding", "nearest-norm");
-            if !model.probes.iter().all(|vector| has_unit_length(vector)) {
+            if !made_with.model.probes.iter().all(|vector| has_unit_length(vector)) {
                 options.set("normalize", "true");
             }
         }
-        let dimensions = encoder.dimensions();
+        settings.manifest |= settings.shard.is_some() || !settings.reuse.is_empty();
+        let path = &mut settings.output.path;
+        if settings.manifest && path.is_symlink() {
+            // What lies beside it lies beside the file itself.
+            *path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        }
+        let before = replaceable(&mut settings, &made_with)?;
         check(&settings, dimensions, &options)?;
         let layout = row_layout(&settings);
-        let facts = facts(&settings, encoder, model, &layout);
+        let earlier = Earlier::open(
+            &settings.reuse,
+            &made_with,
+            &(layout.encoding)(),
+            &mut Progress::none(),
+        )?;
+        let earlier = match &before {
+            Some(_) => earlier.with_own(&settings.output.path, &made_with, &(layout.encoding)()),
+            None => earlier,
+        };
         let existing = match (settings.resume, settings.output.overwrite) {
             (true, _) => OnExisting::Resume,
             (false, true) => OnExisting::Replace,
             (false, false) => OnExisting::Refuse,
         };
+        let facts = facts(&settings, &made_with, &layout);
         let journal = Journal::open(&settings.output.path, &facts, &layout, dimensions, existing)?;
-        let words = info.holds.words_only().then(Words::default);
-        Ok(EmbedFile { settings, dimensions, layout, options, words, made_with, journal })
+        Ok(EmbedFile {
+            words: info.holds.words_only().then(Words::default),
+            settings,
+            dimensions,
+            layout,
+            options,
+            made_with,
+            journal,
+            known: Known::new(earlier)?,
+            hashes: Vec::new(),
+            origins: None,
+            input: None,
+            replaced: before.and_then(|manifest| manifest.input),
+        })
     }
 
     /// What the vectors are made with.
@@ -142,51 +198,58 @@ impl EmbedFile {
         self.journal.finished()
     }
 
-    /// Plans the file, after the last text. On an error the journal stays.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if the journal has more rows than there were texts, and what the format
-    /// refuses.
-    pub fn finish(mut self) -> Result<EmbeddedFile, Error> {
-        self.journal.complete()?;
-        let info = self.settings.format.info();
-        let rows = self.journal.finished();
-        let view = self.journal.rows()?;
-        let shape = vec![rows, self.dimensions as u64];
-        let tensor = Tensor::stored(MATRIX, (self.layout.encoding)(), shape, view)?;
-        let has_more = self.settings.form != TextForm::Plain;
-        // Texts alone stand in the input; they are kept where there is a place for them.
-        let keeps_records = info.holds.records && (has_more || info.is_of_rows());
-        let mut container = Container::builder().tensor(tensor.clone()).build()?;
-        if keeps_records {
-            container.records = Some(self.journal.records()?);
+    /// Says which input the rows are of, as [`InputRows::id`](super::InputRows::id) knows it after the
+    /// last. A manifest has it.
+    pub fn set_input(&mut self, input: InputId) {
+        self.input = Some(input);
+    }
+
+    /// Takes rows for done that the journal has.
+    pub(super) fn has_stored(
+        &mut self,
+        rows: &[TextRow],
+        hashes: Vec<TextHash>,
+    ) -> Result<bool, Error> {
+        let first = self.journal.finished();
+        (self.hashes, self.origins) = (hashes, None);
+        if !self.journal.has(rows)? {
+            return Ok(false);
         }
-        container.vocabulary = self.words.take().map(Words::into_vocabulary);
-        self.made_with.store(&mut container);
-        // Where there is no place for it, nobody expects it.
-        let holds = &info.holds;
-        container
-            .metadata
-            .retain(|(key, value)| holds.metadata != Keeps::Nothing || (holds.entries)(key, value));
-        let is_own = info.row_layout.is_some_and(|own| own.name == self.layout.name);
-        let options = if is_own { Options::default() } else { self.options };
-        let mut plan = self.settings.format.plan(&container, &options)?;
-        if is_own {
-            (self.layout.tell)(&self.journal.figures(), &tensor, &mut plan.report);
+        self.note(first)?;
+        Ok(true)
+    }
+
+    /// Keeps the hashes of a window whose first row has this number.
+    fn note(&mut self, first: u64) -> Result<(), Error> {
+        self.known.add(first, &self.hashes, |row| self.journal.hash(row))?;
+        self.journal.add_hashes(&self.hashes)
+    }
+
+    /// Takes the rows of a window out of files that have them.
+    pub(super) fn take_stored(
+        &mut self,
+        rows: &[TextRow],
+        sources: &[(&EarlierFile, u64)],
+    ) -> Result<(), Error> {
+        let mut window = Gathered::new(self.journal.row_bytes(), rows.len());
+        for (file, row) in sources {
+            window.add_earlier(file, *row, &(self.layout.encoding)())?;
         }
-        // Said without records that would be put together only to be left out.
-        if has_more && !info.holds.records {
-            plan.report.lose(Subject::Records(rows), "the format has none");
+        self.append(rows, window)
+    }
+
+    /// Encodes what is there as values, and adds all rows to the journal.
+    fn append(&mut self, rows: &[TextRow], window: Gathered) -> Result<(), Error> {
+        let first = self.journal.finished();
+        let block = RowBlock { first, dim: self.dimensions };
+        let (mut encoded, mut figures) = (Vec::new(), RowFigures::default());
+        if !window.values().is_empty() {
+            figures = (self.layout.encode)(window.values(), block, &self.options, &mut encoded)?;
         }
-        // What a link points to may be on another disk.
-        let path = &self.settings.output.path;
-        if is_own && !path.is_symlink() {
-            plan.files[0].adopted = Some(self.journal.path().to_owned());
-        }
-        // Whoever names a format here knows what it is; the report says what it costs.
-        let plan = plan.accept_losses(true);
-        let (output, dimensions) = (self.settings.output, self.dimensions);
-        Ok(EmbeddedFile { plan, output, rows, dimensions, journal: self.journal })
+        figures.rows = rows.len() as u64;
+        let bytes = window.in_order(encoded);
+        self.journal.append(rows, &bytes, &figures)?;
+        self.note(first)
     }
 }
 
@@ -195,101 +258,44 @@ impl RowSink for EmbedFile {
         if let Some(words) = &mut self.words {
             words.add(rows)?;
         }
-        self.journal.has(rows)
+        self.has_stored(rows, hashes_of(rows))
+    }
+
+    fn wanted(&mut self, rows: &[TextRow]) -> Result<Wanted, Error> {
+        self.hashes = hashes_of(rows);
+        let (origins, wanted) = self.known.origins(&self.hashes, |row| self.journal.hash(row))?;
+        self.origins = Some(origins);
+        Ok(wanted)
     }
 
     fn take(&mut self, rows: &[TextRow], vectors: &[f32]) -> Result<(), Error> {
-        let mut bytes = Vec::new();
-        let block = RowBlock { first: self.journal.finished(), dim: self.dimensions };
-        let figures: RowFigures = (self.layout.encode)(vectors, block, &self.options, &mut bytes)?;
-        self.journal.append(rows, &bytes, &figures)
+        // Whoever did not ask which are wanted gives all.
+        let all = || {
+            let origins = (0..rows.len()).map(Origin::New).collect();
+            (hashes_of(rows), origins)
+        };
+        let (hashes, origins) = match self.origins.take() {
+            Some(origins) => (std::mem::take(&mut self.hashes), origins),
+            None => all(),
+        };
+        self.hashes = hashes;
+        let encoding = (self.layout.encoding)();
+        let mut window = Gathered::new(self.journal.row_bytes(), rows.len());
+        for origin in origins {
+            match origin {
+                Origin::New(number) => {
+                    let start = number * self.dimensions;
+                    let vector = vectors.get(start..start + self.dimensions);
+                    window.add_values(vector.unwrap_or_default());
+                }
+                Origin::Earlier(number) => {
+                    let (file, row) = self.known.earlier.file_of(number)?;
+                    window.add_earlier(file, row, &encoding)?;
+                }
+                Origin::Row(row) => window.add_bytes(|out| self.journal.row(row, out))?,
+                Origin::Window(place) => window.repeat(place),
+            }
+        }
+        self.append(rows, window)
     }
-}
-
-impl EmbeddedFile {
-    /// Writes the file, and removes the journal once it is there.
-    ///
-    /// # Errors
-    /// What [`Plan::write`] refuses or fails at; the journal then stays.
-    pub fn write(&self, progress: &mut Progress) -> Result<(), Error> {
-        self.plan.write(self.output.clone(), progress)?;
-        self.journal.remove();
-        Ok(())
-    }
-}
-
-/// How rows are kept: as the format stores them where it can be written row by row. A journal of
-/// plain values is gone on with for any format; other rows can't be had back.
-fn row_layout(settings: &EmbedSettings) -> RowLayout {
-    let own = settings.format.info().row_layout.unwrap_or(RowLayout::PLAIN);
-    let earlier = Journal::layout_of(&settings.output.path).filter(|_| settings.resume);
-    let of_formats = Formats::builtin().iter().filter_map(|f| f.info().row_layout);
-    let plain = Encoding::Plain(DType::F32);
-    let mut known = of_formats.chain([RowLayout::PLAIN]).filter(|l| (l.encoding)() == plain);
-    earlier.and_then(|name| known.find(|l| l.name == name)).unwrap_or(own)
-}
-
-/// What would be in the way of the output, found before hours of work: a row is planned.
-fn check(settings: &EmbedSettings, dimensions: usize, options: &Options) -> Result<(), Error> {
-    let mut values = vec![0f32; dimensions];
-    values[..1].fill(1.0);
-    let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-    let shape = vec![1, dimensions as u64];
-    let tensor = Tensor::stored(MATRIX, Encoding::Plain(DType::F32), shape, View::owned(bytes))?;
-    let mut container = Container::builder().tensor(tensor).build()?;
-    if settings.format.info().holds.words_only() {
-        container.vocabulary = Some(Vocabulary::from_tokens(["a"]));
-    }
-    let plan = settings.format.plan(&container, options)?.accept_losses(true);
-    plan.obstacle(&settings.output).map_or(Ok(()), Err)
-}
-
-/// What the journal's rows depend on.
-fn facts(
-    settings: &EmbedSettings,
-    encoder: &Encoder,
-    model: &ModelId,
-    layout: &RowLayout,
-) -> Facts {
-    let Settings { precision, pooling, normalize, .. } = &settings.settings;
-    let pooling = pooling.as_ref().map_or("the model's own", Pooling::name);
-    let mut facts = Facts::new();
-    let mut add = |name: &str, value: serde_json::Value| facts.insert(name.to_owned(), value);
-    add("journal version", 5.into());
-    add(Journal::MODEL, settings.model.as_str().into());
-    add(Journal::WEIGHTS, model.weights.as_str().into());
-    add("tokens", format!("{:016x}", hash_of_tokens(encoder.tokenizer())).into());
-    add("precision", precision.name().into());
-    add("pooling", pooling.into());
-    add("normalize", (*normalize).into());
-    add("prompt", encoder.prompt().map(|prompt| prompt.text.as_str()).into());
-    add("max-tokens", encoder.max_tokens().into());
-    add("dimensions", encoder.dimensions().into());
-    add("batch", settings.window.into());
-    add("input", settings.form.to_string().into());
-    add(Journal::LAYOUT, layout.name.into());
-    add(Journal::VECTORS, format!("{:016x}", fingerprint(&model.probes)).into());
-    facts
-}
-
-fn has_unit_length(vector: &[f32]) -> bool {
-    let square: f64 = vector.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
-    (square.sqrt() - 1.0).abs() < 5e-4
-}
-
-/// FNV-1a of the vectors' bits: the same rows come out only where these do.
-fn fingerprint(vectors: &[Vec<f32>]) -> u64 {
-    fnv1a(vectors.iter().flatten().flat_map(|v| v.to_le_bytes()))
-}
-
-/// FNV-1a of all tokens in order: the few texts above have few of them.
-fn hash_of_tokens(tokenizer: &Tokenizer) -> u64 {
-    let tokens = (0..).take(tokenizer.len()).map(|id| tokenizer.token(id).unwrap_or_default());
-    fnv1a(tokens.flat_map(|token| [token.as_bytes(), b"\n"].concat()))
-}
-
-fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

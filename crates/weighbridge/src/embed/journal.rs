@@ -6,12 +6,15 @@
 //! * `OUT.partial.records`: a line with a JSON object for each row, written before the row;
 //! * `OUT.partial.windows`: a line for each window, written after its rows: a checksum, how many rows
 //!   there are, the bytes of their records, and what storing them changed;
+//! * `OUT.partial.hashes`: a hash of each row's text, so that a text is found again. It is made anew by
+//!   every run, since every run reads the texts;
 //! * `OUT.partial.json`: what the rows depend on. The journal exists when this file does.
 //!
 //! The checksum is a CRC-32 over the window before it (its checksum), the rest of the line, the
 //! records and the rows. Going on, every window is compared with it: rows that were damaged, moved or
 //! never reached the disk are made anew, with all that follow.
 
+use super::known::{HASH_BYTES, TextHash};
 use super::texts::TextRow;
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
@@ -86,6 +89,7 @@ pub(super) struct Journal {
     rows: File,
     records: File,
     windows: File,
+    hashes: File,
     /// The records of rows that were there, as far as they were compared.
     earlier: BufReader<File>,
     /// The windows that were there, the next one last.
@@ -107,6 +111,7 @@ struct Paths {
     rows: PathBuf,
     records: PathBuf,
     windows: PathBuf,
+    hashes: PathBuf,
     facts: PathBuf,
 }
 
@@ -121,6 +126,7 @@ impl Paths {
             rows: with(".partial"),
             records: with(".partial.records"),
             windows: with(".partial.windows"),
+            hashes: with(".partial.hashes"),
             facts: with(".partial.json"),
         }
     }
@@ -171,17 +177,19 @@ impl Journal {
         let exists = paths.facts.symlink_metadata().is_ok();
         // One that holds nothing yet is simply begun again.
         let windows = paths.windows.symlink_metadata();
-        let holds_some = !windows.is_ok_and(|file| file.is_file() && file.len() == 0);
+        let holds_some = windows.is_ok_and(|file| !file.is_file() || file.len() > 0);
         if exists && holds_some && existing == OnExisting::Refuse {
             let what = "is of a run that was not finished";
             let advice = Advice::set("resume", "goes on with it").and(start_over());
             return Err(Error::refused_file(&paths.rows, what, advice));
         }
-        // Without the facts they are no journal, and may be anyone's.
-        let others = [&paths.rows, &paths.records, &paths.windows];
-        if let Some(other) =
-            others.into_iter().find(|p| p.symlink_metadata().is_ok()).filter(|_| !exists)
-        {
+        // Without the facts they are no journal, and may be anyone's; but for empty ones, of a run that
+        // was ended while it began.
+        let is_someones = |path: &&&PathBuf| {
+            path.symlink_metadata().is_ok_and(|file| !file.is_file() || file.len() > 0)
+        };
+        let others = [&paths.rows, &paths.records, &paths.windows, &paths.hashes];
+        if let Some(other) = others.iter().find(is_someones).filter(|_| !exists) {
             let what = "is there, and not of an unfinished run";
             return Err(Error::refused_file(
                 other,
@@ -196,7 +204,7 @@ impl Journal {
                 _ => Error::io(if path.exists() { path } else { output }, e),
             })
         };
-        let resume = exists && existing == OnExisting::Resume;
+        let resume = exists && holds_some && existing == OnExisting::Resume;
         if exists {
             open(&paths.facts)?;
         }
@@ -209,6 +217,8 @@ impl Journal {
             return Err(Error::refused_file(&paths.rows, "is in use", "another run is writing it"));
         }
         let (records, windows) = (open(&paths.records)?, open(&paths.windows)?);
+        let hashes = open(&paths.hashes)?;
+        hashes.set_len(0).map_err(|e| Error::io(&paths.hashes, e))?;
         let earlier = BufReader::new(open(&paths.records)?);
         let dim = dimensions as u64;
         let mut journal = Journal {
@@ -216,6 +226,7 @@ impl Journal {
             rows,
             records,
             windows,
+            hashes,
             earlier,
             available: Vec::new(),
             front: (layout.front)(0, dim).len() as u64,
@@ -237,11 +248,13 @@ impl Journal {
     }
 
     fn begin(&mut self, facts: &Facts) -> Result<(), Error> {
-        self.cut()?;
+        // Without windows there are no rows, whatever the facts say, and whenever this is interrupted.
+        self.windows.set_len(0).map_err(|e| Error::io(&self.paths.windows, e))?;
         let text = serde_json::to_string_pretty(facts).unwrap_or_default() + "\n";
         let io = |e| Error::io(&self.paths.facts, e);
         let mut file = open_own(&self.paths.facts, None).map_err(io)?;
-        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(io)
+        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(io)?;
+        self.cut()
     }
 
     /// The windows whose rows are all there, the first one last.
@@ -415,10 +428,58 @@ impl Journal {
         Ok(Records::from_checked_lines(lines))
     }
 
-    /// Removes it; the facts first, without which there is no journal.
+    /// The bytes of a row that is finished.
+    pub(super) fn row(&self, row: u64, out: &mut Vec<u8>) -> Result<(), Error> {
+        let io = |e| Error::io(&self.paths.rows, e);
+        let at = self.front + row * self.row_bytes;
+        (&self.rows).seek(SeekFrom::Start(at)).map_err(io)?;
+        let (before, wanted) = (out.len() as u64, self.row_bytes);
+        (&self.rows).take(wanted).read_to_end(out).map_err(io)?;
+        let end = self.front + self.finished() * self.row_bytes;
+        (&self.rows).seek(SeekFrom::Start(end)).map_err(io)?;
+        match out.len() as u64 - before == wanted {
+            true => Ok(()),
+            false => Err(io(ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Bytes of a row.
+    pub(super) fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
+    /// Adds the hashes of the next rows.
+    pub(super) fn add_hashes(&self, hashes: &[TextHash]) -> Result<(), Error> {
+        let io = |e| Error::io(&self.paths.hashes, e);
+        (&self.hashes).seek(SeekFrom::End(0)).map_err(io)?;
+        (&self.hashes).write_all(hashes.as_flattened()).map_err(io)
+    }
+
+    /// The hash of a row.
+    pub(super) fn hash(&self, row: u64) -> Result<TextHash, Error> {
+        let io = |e| Error::io(&self.paths.hashes, e);
+        (&self.hashes).seek(SeekFrom::Start(row * HASH_BYTES as u64)).map_err(io)?;
+        let mut hash = TextHash::default();
+        (&self.hashes).read_exact(&mut hash).map_err(io)?;
+        Ok(hash)
+    }
+
+    /// The hashes of all rows, mapped, and the file that has them.
+    pub(super) fn hashes(&self) -> Result<(View, &Path), Error> {
+        let end = self.finished() * HASH_BYTES as u64;
+        Ok((mapped(&self.paths.hashes, 0..end)?, &self.paths.hashes))
+    }
+
+    /// Whether there is one.
+    pub(super) fn exists(output: &Path) -> bool {
+        Paths::beside(output).facts.symlink_metadata().is_ok()
+    }
+
+    /// Removes it; the windows first, without which it holds nothing, and the facts last, by which the
+    /// rest is known to be ours.
     pub(super) fn remove(&self) {
-        for path in [&self.paths.facts, &self.paths.rows, &self.paths.records, &self.paths.windows]
-        {
+        let Paths { facts, rows, records, windows, hashes } = &self.paths;
+        for path in [windows, rows, records, hashes, facts] {
             // What is left does no harm: the output is there.
             let _ = std::fs::remove_file(path);
         }

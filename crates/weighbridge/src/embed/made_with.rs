@@ -1,5 +1,6 @@
 //! What vectors were made with. A file remembers it, so that it can be asked with a text.
 
+use super::output_type::StoredAs;
 use serde::{Deserialize, Serialize};
 use weighbridge_encoder::{Encoder, ModelId, Pooling, Precision, Prompt, Settings};
 use weighbridge_format::model::EMBEDDING;
@@ -26,6 +27,9 @@ pub struct MadeWith {
     pub max_tokens: usize,
     /// Values of a vector.
     pub dimensions: usize,
+    /// What the values are stored as, where rows are not what the model computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<StoredAs>,
 }
 
 impl MadeWith {
@@ -39,7 +43,55 @@ impl MadeWith {
             normalize: settings.normalize,
             max_tokens: encoder.max_tokens(),
             dimensions: encoder.dimensions(),
+            output: None,
         }
+    }
+
+    /// Why rows that were made with this are not those that the other would make; none if they are. It
+    /// does not matter where the model lies and what it is called.
+    pub fn difference(&self, other: &MadeWith) -> Option<String> {
+        // What processors of different kinds may change, and no other tokenizer does not.
+        const SAME: f64 = 0.99999;
+        let text = |prompt: &Option<Prompt>| prompt.as_ref().map(|prompt| prompt.text.clone());
+        let said = |value: &Option<String>| value.clone().unwrap_or("the model's own".to_owned());
+        let two = |what: &str, a: &str, b: &str| Some(format!("{what} {a}, and not {b}"));
+        let (mine, theirs) = (self, other);
+        if mine.dimensions != theirs.dimensions {
+            let (a, b) = (mine.dimensions.to_string(), theirs.dimensions.to_string());
+            return two("vectors of so many values:", &a, &b);
+        }
+        if !mine.model.has_weights_of(&theirs.model) {
+            let name = |id: &ModelId| {
+                let hash = format!("{:.12}", id.weights);
+                id.name.as_ref().map_or(hash.clone(), |name| format!("{name} ({hash})"))
+            };
+            return two("the model", &name(&mine.model), &name(&theirs.model));
+        }
+        if mine.precision != theirs.precision {
+            return two("the precision", &mine.precision, &theirs.precision);
+        }
+        if text(&mine.prompt).unwrap_or_default() != text(&theirs.prompt).unwrap_or_default() {
+            let quoted = |prompt| format!("{:?}", text(prompt).unwrap_or_default());
+            return two("the prompt", &quoted(&mine.prompt), &quoted(&theirs.prompt));
+        }
+        if mine.pooling != theirs.pooling {
+            return two("the pooling", &said(&mine.pooling), &said(&theirs.pooling));
+        }
+        if mine.normalize != theirs.normalize {
+            let lengths = |made: &MadeWith| match made.normalize {
+                None => "the model's own",
+                Some(true) => "brought to 1",
+                Some(false) => "left as they are",
+            };
+            return two("the lengths", lengths(mine), lengths(theirs));
+        }
+        if mine.max_tokens != theirs.max_tokens {
+            let (a, b) = (mine.max_tokens.to_string(), theirs.max_tokens.to_string());
+            return two("at most so many tokens:", &a, &b);
+        }
+        let cosine = mine.model.cosine(&theirs.model);
+        (cosine.is_none_or(|cosine| cosine < SAME))
+            .then(|| "a model that makes other vectors of the same texts".to_owned())
     }
 
     /// What a container says of its rows.

@@ -6,22 +6,48 @@
 //! from there, and the file appears whole or not at all.
 
 #[cfg(feature = "fs")]
+mod allowed;
+#[cfg(feature = "fs")]
+mod facts;
+#[cfg(feature = "fs")]
 mod file;
+#[cfg(feature = "fs")]
+mod finish;
+#[cfg(feature = "fs")]
+mod gathered;
 #[cfg(feature = "fs")]
 mod journal;
 pub(crate) mod json;
+#[cfg(feature = "fs")]
+mod known;
 pub(crate) mod lines;
 mod made_with;
+#[cfg(feature = "fs")]
+mod manifest;
+#[cfg(feature = "fs")]
+mod merge;
 mod mistaken;
+mod output_type;
+#[cfg(feature = "fs")]
+mod reuse;
+mod shard;
 mod table_texts;
 mod texts;
 #[cfg(feature = "fs")]
 mod words;
 
 #[cfg(feature = "fs")]
-pub use file::{EmbedFile, EmbedSettings, EmbeddedFile};
+pub use file::{EmbedFile, EmbedSettings};
+#[cfg(feature = "fs")]
+pub use finish::EmbeddedFile;
 pub use lines::LONGEST_LINE;
 pub use made_with::MadeWith;
+#[cfg(feature = "fs")]
+pub use manifest::{HashedFile, Manifest};
+#[cfg(feature = "fs")]
+pub use merge::{MergeSettings, merge};
+pub use output_type::{OutputType, Ranges, StoredAs, quantize};
+pub use shard::{InputId, InputRows, Shard};
 pub use table_texts::TextColumn;
 pub use texts::{Skipped, TextForm, TextOptions, TextRow, Texts, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
@@ -47,11 +73,39 @@ pub trait RowSink {
         Ok(false)
     }
 
-    /// Takes the next rows: texts, and their vectors one behind the other.
+    /// Which of these rows it wants a vector of: all, unless it knows some by itself.
+    ///
+    /// # Errors
+    /// What keeps it from knowing.
+    fn wanted(&mut self, rows: &[TextRow]) -> Result<Wanted, Error> {
+        Ok(Wanted::all(rows.len()))
+    }
+
+    /// Takes the next rows: texts, and the vectors one behind the other of those that it
+    /// [wanted](RowSink::wanted).
     ///
     /// # Errors
     /// What keeps it from taking them.
     fn take(&mut self, rows: &[TextRow], vectors: &[f32]) -> Result<(), Error>;
+}
+
+/// The rows of a window whose vectors are computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// Their places, in order.
+    pub rows: Vec<usize>,
+    /// How many of the others are those of earlier files.
+    pub reused: u64,
+    /// How many of the others have the text of a row before.
+    pub repeated: u64,
+}
+
+impl Wanted {
+    /// All of so many.
+    pub fn all(rows: usize) -> Wanted {
+        Wanted { rows: (0..rows).collect(), ..Wanted::default() }
+    }
 }
 
 /// Vectors in memory, one behind the other.
@@ -109,6 +163,10 @@ pub struct Embedded {
     pub rows: u64,
     /// Those that the sink had already.
     pub resumed: u64,
+    /// Those of the others whose vectors were taken from earlier files.
+    pub reused: u64,
+    /// Those of the others with the text of a row before, whose vector they got.
+    pub repeated: u64,
     /// Those of the others whose texts have more tokens than the model takes: their ends did not
     /// count.
     pub cut: u64,
@@ -194,7 +252,9 @@ fn embed_windows(
         if resumed {
             done.resumed += count;
         } else {
-            let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
+            let wanted = sink.wanted(&rows)?;
+            let texts = wanted.rows.iter().filter_map(|row| rows.get(*row));
+            let texts: Vec<&str> = texts.map(|row| row.text.as_str()).collect();
             let mut tell = |finished: usize| {
                 let more = finished as u64 - counted;
                 counted += more;
@@ -206,6 +266,8 @@ fn embed_windows(
             // Who stops the work in the middle of a window finds it in the sink all the same.
             sink.take(&rows, &encoder.embed_flat_telling(&texts, &mut tell)?)?;
             done.cut += encoder.count_cut(&texts);
+            done.reused += wanted.reused;
+            done.repeated += wanted.repeated;
         }
         done.rows += count;
         stopped?;

@@ -6,6 +6,7 @@ use super::lines::{LONGEST_LINE, Line, Lines};
 use super::mistaken;
 use super::table_texts::{TableTexts, TextColumn};
 use crate::table::TableOptions;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
@@ -34,7 +35,8 @@ pub struct TextOptions {
 }
 
 /// What texts are taken from, and what is kept with them: all that a row's record depends on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TextForm {
     /// Texts alone.

@@ -60,8 +60,8 @@ impl Index {
         let named = |hit: &Hit| {
             let record = match self.record(hit.row)? {
                 None => None,
-                Some(record) if fields.is_empty() => RawValue::from_string(record.to_owned()).ok(),
-                Some(record) => Some(only(record, fields)),
+                Some(record) if fields.is_empty() => RawValue::from_string(record).ok(),
+                Some(record) => Some(only(&record, fields)),
             };
             Ok(NamedHit { row: hit.row, score: hit.score, record, word: self.word(hit.row) })
         };

@@ -63,7 +63,7 @@ impl Index {
             for (row, record) in (*start..end).zip(records.some(*start..end)?) {
                 let mut all = true;
                 for (filter, seen) in filters.iter().zip(&mut seen) {
-                    let value = member(record, &filter.field);
+                    let value = member(&record, &filter.field);
                     *seen |= value.is_some();
                     let parsed = value.and_then(|raw| serde_json::from_str::<Json>(raw).ok());
                     all &= parsed.is_some_and(|value| filter.matches(&value));
@@ -95,7 +95,7 @@ impl Index {
         let mut missing: Vec<&String> = fields.iter().collect();
         for row in 0..self.len() as u64 {
             let Some(record) = records.record(row)? else { break };
-            missing.retain(|field| member(record, field).is_none());
+            missing.retain(|field| member(&record, field).is_none());
             if missing.is_empty() {
                 return Ok(());
             }
@@ -135,9 +135,9 @@ impl Index {
 
     /// Says that no record has a field, and which the first has.
     fn no_field(&self, field: &str) -> Error {
-        let record = self.record(0).ok().flatten().unwrap_or("{}");
+        let record = self.record(0).ok().flatten().unwrap_or_default();
         let members: serde_json::Map<String, Json> =
-            serde_json::from_str(record).unwrap_or_default();
+            serde_json::from_str(&record).unwrap_or_default();
         let mut list: Vec<_> = members.keys().take(LISTED).map(|n| format!("{n:?}")).collect();
         if members.len() > LISTED {
             list.push(format!("and {} more", members.len() - LISTED));

@@ -202,7 +202,7 @@ impl Index {
     ///
     /// # Errors
     /// [`Error::Malformed`] if it is none.
-    pub fn record(&self, row: usize) -> Result<Option<&str>, Error> {
+    pub fn record(&self, row: usize) -> Result<Option<String>, Error> {
         let Some(records) = &self.records else { return Ok(None) };
         records.record(row as u64)
     }

@@ -16,7 +16,7 @@ impl Index {
     pub fn text_of(&self, row: usize) -> Result<String, Error> {
         if let Some(record) = self.record(row)? {
             let members: serde_json::Map<String, serde_json::Value> =
-                serde_json::from_str(record).unwrap_or_default();
+                serde_json::from_str(&record).unwrap_or_default();
             if let Some(text) = members.get(TEXT).and_then(serde_json::Value::as_str) {
                 return Ok(text.to_owned());
             }

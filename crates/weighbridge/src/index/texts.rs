@@ -1,7 +1,7 @@
 //! Asking with texts: which model makes vectors of them.
 
 use super::{Index, refused};
-use crate::embed::MadeWith;
+use crate::embed::{MadeWith, OutputType};
 use crate::models::{self, Places};
 use std::path::{Path, PathBuf};
 use weighbridge_encoder::{Encoder, Precision, PromptChoice, Purpose, Settings};
@@ -49,6 +49,13 @@ impl Index {
             (Err(_), Some(_)) => None,
             (made_with, _) => made_with?,
         };
+        if let Some(stored) = made_with.as_ref().and_then(|made| made.output.as_ref())
+            && stored.output_type().is_none_or(OutputType::is_coded)
+        {
+            let what = format!("the rows are {} codes, with which no text compares", stored.name);
+            let advice = Advice::from("search a file of f32, f16 or i8bin rows of the same texts");
+            return Err(refused("model", what, advice));
+        }
         let mut settings = made_with.as_ref().map(MadeWith::settings).unwrap_or_default();
         settings.precision = texts.precision.unwrap_or(settings.precision);
         settings.threads = texts.threads;

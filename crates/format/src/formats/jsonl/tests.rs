@@ -143,7 +143,7 @@ fn many_chunks_are_one_matrix() {
     let values = values(&container);
     assert!(values.chunks(2).enumerate().all(|(i, v)| v == [i as f32, 0.5]));
     let records = container.records.as_ref().unwrap();
-    assert_eq!(records.member(rows - 1, "i").unwrap(), Some((rows - 1).to_string().as_str()));
+    assert_eq!(records.member(rows - 1, "i").unwrap(), Some((rows - 1).to_string()));
     let last = format!("{{\"i\": {}, ", rows - 1);
     let broken = text.replacen(&last, "{", 1).replacen("[199999, 0.5]", "[199999]", 1);
     let finding = bad(&broken);

@@ -8,7 +8,7 @@ use super::meta::{
 use crate::Error;
 use crate::model::{EMBEDDING, Records, Value, quoted};
 use crate::plan::Piece;
-use crate::source::Bytes;
+use crate::source::{Bytes, View};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -23,8 +23,11 @@ pub(super) fn holds_entry(key: &str, value: &Value) -> bool {
 
 /// What is to stand in a document's place: the document itself, if it says of itself what is going
 /// to be written, with the checksum of the rows if it has one.
+///
+/// `document` has its members, in their places, but for the records; `whole` is all of it.
 fn kept(
     document: &Bytes,
+    whole: View,
     kind: Kind,
     shape: [u64; 2],
     embedding: Option<&str>,
@@ -45,12 +48,12 @@ fn kept(
         return None;
     }
     let Some(raw) = members.checksum.filter(|raw| read_checksum(raw).is_some()) else {
-        return Some(vec![Piece::View(document.clone().into())]);
+        return Some(vec![Piece::View(whole)]);
     };
     // Behind its quotation mark.
     let at = raw.get().as_ptr().addr() - document.as_ptr().addr() + 1;
-    let (front, rest) = (document.get(..at)?, document.get(at + 8..)?);
-    Some(vec![Piece::Bytes(front.to_vec()), ROWS_CHECKSUM, Piece::Bytes(rest.to_vec())])
+    let rest = whole.part(at as u64 + 8..whole.len())?;
+    Some(vec![Piece::Bytes(document.get(..at)?.to_vec()), ROWS_CHECKSUM, Piece::View(rest)])
 }
 
 /// The file of rows is the plan's first.
@@ -76,9 +79,19 @@ pub(super) fn document(
 ) -> Result<Vec<Piece>, Error> {
     let mut others: BTreeMap<String, &RawValue> = BTreeMap::new();
     if let Rows::Records(records) = rows {
-        let document = records.document()?;
-        let kept = document.filter(|_| may_stay).and_then(|d| kept(d, kind, shape, embedding));
-        if let Some(pieces) = kept {
+        // What stands in front of the records is known without reading them.
+        let whole = records.source().and_then(|source| source.view(0..source.len()));
+        let (document, whole) = match (records.outline(), whole) {
+            (Some(outline), Some(whole)) => (Some(outline), Some(whole)),
+            _ => {
+                let document = records.document()?;
+                (document, document.map(|document| document.clone().into()))
+            }
+        };
+        if let Some((document, whole)) = document.zip(whole).filter(|_| may_stay)
+            && let Some(pieces) = kept(document, whole, kind, shape, embedding)
+        {
+            records.check()?;
             return Ok(pieces);
         }
         others = document.and_then(|d| serde_json::from_slice(d).ok()).unwrap_or_default();
@@ -107,7 +120,7 @@ pub(super) fn document(
     }
     text.push_str(", \"records\": [");
     if let Rows::Records(records) = rows
-        && let Some((bytes, from)) = records.elements()
+        && let Some((bytes, from)) = records.elements()?
     {
         let lines = Piece::Stream { bytes, from };
         pieces.extend([Piece::Bytes(text.into_bytes()), lines, Piece::Bytes(b"]}".to_vec())]);

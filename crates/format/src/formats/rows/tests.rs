@@ -489,7 +489,7 @@ fn records_are_read_when_they_are_asked_for() {
     assert!(records.outline().is_some(), "they were read");
     assert!((I8.info.checksums)(&container));
     container.check_damage().unwrap();
-    assert_eq!(records.member(2999, "text").unwrap().map(str::len), Some(50));
+    assert_eq!(records.member(2999, "text").unwrap().map(|text| text.len()), Some(50));
     let plan = I8.plan(&container, &Options::default()).unwrap();
     assert_eq!(files(&plan), (bytes.clone(), good.clone()));
     // Members of ours behind the records, and a checksum that may stand there.

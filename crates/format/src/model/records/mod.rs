@@ -1,11 +1,14 @@
 //! Row records: one free-form JSON object for every row of a matrix.
 
+mod cursor;
 mod index;
 mod parse;
 pub(crate) mod scan;
 #[cfg(test)]
 mod tests;
 
+use cursor::CursorElements;
+pub use cursor::RecordCursor;
 pub use parse::BadRecords;
 
 use super::Produce;
@@ -38,8 +41,11 @@ struct Inner {
     blame: Blame,
     /// The document without its records, as far as it was read before.
     outline: Option<Bytes>,
-    /// What records are taken from: in memory that nobody changes.
+    /// All of it in memory that nobody changes, for who wants all.
     text: OnceLock<Result<Bytes, Error>>,
+    /// As it lies in the mapping, which may be more than there is memory for: what is taken from it is
+    /// copied, and checked then.
+    lying: OnceLock<Result<Bytes, Error>>,
     index: OnceLock<Result<RecordIndex, Error>>,
     /// How many there are, once each was looked at.
     checked: OnceLock<Result<u64, Error>>,
@@ -80,6 +86,7 @@ impl Inner {
             blame: Blame(None),
             outline: None,
             text: OnceLock::new(),
+            lying: OnceLock::new(),
             index: OnceLock::new(),
             checked: OnceLock::new(),
         }
@@ -174,12 +181,12 @@ impl Records {
     }
 
     fn check_all(&self) -> Result<u64, Error> {
-        let text = self.text()?;
+        let text = self.lying()?;
         let count = match self.index() {
             Ok(index) if check_rest(text, &index.inside) => {
                 let each = |rows: Range<u64>| {
                     let mut places = index.places(text, rows);
-                    places.all(|place| text.get(place).and_then(object).is_some())
+                    places.all(|place| copied(text, place).is_some())
                 };
                 let blocks: Vec<_> = blocks(index.count()).collect();
                 blocks.into_par_iter().all(each).then(|| index.count())
@@ -189,7 +196,7 @@ impl Records {
         match count {
             Some(count) => self.expect(count),
             // Said as whoever reads from front to back says it.
-            None => self.expect(count_in(text).map_err(|bad| self.blame(&bad))?),
+            None => self.expect(count_in(self.text()?).map_err(|bad| self.blame(&bad))?),
         }
     }
 
@@ -221,15 +228,29 @@ impl Records {
         self.0.text.get_or_init(load).as_ref().map_err(Error::again)
     }
 
+    /// The text where it lies.
+    fn lying(&self) -> Result<&Bytes, Error> {
+        let load = || match &self.0.place {
+            Place::Here(bytes) => Ok(bytes.clone()),
+            Place::There(view) => view.in_place(),
+        };
+        self.0.lying.get_or_init(load).as_ref().map_err(Error::again)
+    }
+
+    /// A file that was rewritten since it was opened has other records now.
+    fn check_unchanged(&self) -> Result<(), Error> {
+        self.source().map_or(Ok(()), Source::check_unchanged)
+    }
+
     /// Where each record is, found in one pass that looks into none of them.
     fn index(&self) -> Result<&RecordIndex, Error> {
         let find = || {
-            let text = self.text()?;
+            let text = self.lying()?;
             let index = match self.0.form {
                 Form::Lines => Some(RecordIndex::of_lines(text)),
                 Form::Document => RecordIndex::of_document(text),
             };
-            let Some(index) = index else { return Err(self.unlike_records(text)) };
+            let Some(index) = index else { return Err(self.unlike_records()) };
             self.expect(index.count())?;
             Ok(index)
         };
@@ -237,7 +258,11 @@ impl Records {
     }
 
     /// The error of a text in which something is wrong.
-    fn unlike_records(&self, text: &[u8]) -> Error {
+    fn unlike_records(&self) -> Error {
+        let text = match self.text() {
+            Ok(text) => text,
+            Err(error) => return error,
+        };
         let bad = match count_in(text) {
             Err(bad) if self.0.form == Form::Document => bad,
             _ => BadRecords::Malformed("a record is not a JSON object".to_owned()),
@@ -273,28 +298,29 @@ impl Records {
     ///
     /// # Errors
     /// As [`Records::check`], as far as it is this record, or keeps it from being found.
-    pub fn record(&self, row: u64) -> Result<Option<&str>, Error> {
+    pub fn record(&self, row: u64) -> Result<Option<String>, Error> {
         let end = row.saturating_add(1);
-        Ok(self.some(row..end)?.first().copied())
+        Ok(self.some(row..end)?.pop())
     }
 
     /// The records of some rows, as [`Records::record`] gives each.
     ///
     /// # Errors
     /// As [`Records::record`].
-    pub fn some(&self, rows: Range<u64>) -> Result<Vec<&str>, Error> {
-        let (index, text) = (self.index()?, self.text()?);
-        let each = |place| text.get(place).and_then(object);
-        let found: Option<Vec<&str>> = index.places(text, rows).map(each).collect();
-        found.ok_or_else(|| self.unlike_records(text))
+    pub fn some(&self, rows: Range<u64>) -> Result<Vec<String>, Error> {
+        let (index, text) = (self.index()?, self.lying()?);
+        let found = index.places(text, rows).map(|place| copied(text, place));
+        let found: Option<Vec<String>> = found.collect();
+        self.check_unchanged()?;
+        found.ok_or_else(|| self.unlike_records())
     }
 
     /// A member of the record of a row, as its own JSON text: see [`member`].
     ///
     /// # Errors
     /// As [`Records::record`].
-    pub fn member(&self, row: u64, name: &str) -> Result<Option<&str>, Error> {
-        Ok(self.record(row)?.and_then(|record| member(record, name)))
+    pub fn member(&self, row: u64, name: &str) -> Result<Option<String>, Error> {
+        Ok(self.record(row)?.and_then(|record| member(&record, name).map(str::to_owned)))
     }
 
     /// The records' own JSON texts.
@@ -303,19 +329,41 @@ impl Records {
     /// As [`Records::check`].
     pub fn items(&self) -> Result<Vec<&str>, Error> {
         self.check()?;
-        let blocks: Vec<_> = blocks(self.index()?.count()).collect();
-        let some = blocks.into_par_iter().map(|rows| self.some(rows));
+        let (index, text) = (self.index()?, self.text()?);
+        let blocks: Vec<_> = blocks(index.count()).collect();
+        let some = blocks.into_par_iter().map(|rows| {
+            let each = index.places(text, rows).map(|place| text.get(place).and_then(object));
+            each.collect::<Option<Vec<&str>>>().ok_or_else(|| self.unlike_records())
+        });
         Ok(some.collect::<Result<Vec<_>, Error>>()?.concat())
     }
 
-    /// What makes the elements of an array of them, and how many bytes, where they are lines.
-    pub(crate) fn elements(&self) -> Option<(u64, Arc<dyn Produce>)> {
-        let (Form::Lines, Place::Here(text)) = (self.0.form, &self.0.place) else { return None };
-        let count = self.count().ok().filter(|count| *count > 0)?;
-        // Each line break but the last becomes a comma and a space.
-        let bytes = (text.len() as u64 + count).saturating_sub(2);
-        Some((bytes, Arc::new(Elements(text.clone())) as Arc<dyn Produce>))
+    /// What makes the elements of an array of them, and how many bytes, where they need not be held in
+    /// memory for that.
+    pub(crate) fn elements(&self) -> Result<Option<(u64, Arc<dyn Produce>)>, Error> {
+        match (self.0.form, &self.0.place) {
+            (Form::Lines, Place::Here(text)) => {
+                let count = self.count()?;
+                // Each line break but the last becomes a comma and a space.
+                let bytes = (text.len() as u64 + count).saturating_sub(2);
+                let from = Arc::new(Elements(text.clone())) as Arc<dyn Produce>;
+                Ok((count > 0).then_some((bytes, from)))
+            }
+            (Form::Document, Place::There(_)) => {
+                let lengths = self.cursor()?.map(|record| record.map(|r| r.len() as u64 + 2));
+                let bytes = lengths.sum::<Result<u64, Error>>()?.saturating_sub(2);
+                Ok(Some((bytes, Arc::new(CursorElements(self.clone())))))
+            }
+            _ => Ok(None),
+        }
     }
+}
+
+/// The record at a place, if it is one, as a copy.
+fn copied(text: &[u8], place: Range<usize>) -> Option<String> {
+    let copy = text.get(place)?.to_vec();
+    object(&copy)?;
+    String::from_utf8(copy).ok()
 }
 
 /// A member of a record, by its name, as its own JSON text. Of members with the same name the last
