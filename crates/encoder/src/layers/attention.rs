@@ -38,7 +38,9 @@ impl Reach<'_> {
     fn of(&self, query: usize, tokens: usize) -> Range<usize> {
         match self.window {
             None => 0..tokens,
-            Some(n) => query.saturating_sub(n)..query.saturating_add(n + 1).min(tokens),
+            Some(n) => {
+                query.saturating_sub(n)..query.saturating_add(n).saturating_add(1).min(tokens)
+            }
         }
     }
 
