@@ -31,7 +31,6 @@ class Task:
     folder: str
     workers: int | None
     rows: int
-    retries: int
 
 
 class Engine:
@@ -50,13 +49,15 @@ class Ray(Engine):
 
     def __init__(self, address: str | None, quiet: bool) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if quiet:
+            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         self.ray: Any = import_module("ray")
         self.data: Any = import_module("ray.data")
         if not self.ray.is_initialized():
             alone: dict[str, Any] = {} if address or os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
             self.ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **alone)
-        context = self.data.DataContext.get_current()
-        context.enable_progress_bars = not quiet
+        self.data.DataContext.get_current().enable_progress_bars = not quiet
+        logging.getLogger("ray.data").setLevel(logging.ERROR if quiet else logging.WARNING)
 
     def run(self, task: Task) -> None:
         """Blocks of rows wait for a worker; those of a worker that died go to another one."""
@@ -73,8 +74,6 @@ class Ray(Engine):
                 batch_format="pyarrow",
                 compute=self.data.ActorPoolStrategy(size=workers),
                 num_cpus=share(cores, workers, threads),
-                max_restarts=-1,
-                max_task_retries=task.retries,
             )
         )
         made.write_parquet(task.folder, min_rows_per_file=16 * task.rows)
@@ -105,8 +104,7 @@ class Daft(Engine):
         workers = task.workers or max(1, int(cores // threads))
         options: dict[str, Any] = {}
         if self.on_ray:
-            again = {"max_restarts": -1, "max_task_retries": task.retries}
-            options = {"cpus": share(cores, workers, threads), "ray_options": again}
+            options = {"cpus": share(cores, workers, threads)}
         vectors = daft_function(task.embed, workers=workers, batch_size=task.rows, **options)
         frame = self.daft.read_parquet(task.files)
         frame = frame.with_column(said["vector"], vectors(frame[said["text"]]))
