@@ -5,7 +5,8 @@
 
 Each engine goes from Parquet files to Parquet files, with one worker of one thread for each core. It is measured with few
 texts and with many: the rate is that of the texts between, so that starting workers is not part of it, and is shown by
-itself. Texts are those that `ENCODE_TEXTS` names, as for `bench/run encode`, or made ones of 5 to 60 words.
+itself. A core second is that of all processes of the engine; where other work goes on, only texts a core second can be
+compared. Texts are those that `ENCODE_TEXTS` names, as for `bench/run encode`, or made ones of 5 to 60 words.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -44,24 +46,31 @@ def write(folder: Path, count: int, files: int) -> None:
         pq.write_table(table.slice(number * size, size), folder / f"{number:03}.parquet", row_group_size=512)
 
 
-def plain(model: str, compute: str, count: int, cores: int) -> float:
+def spent(who: int) -> float:
+    """Core seconds so far."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def plain(model: str, compute: str, count: int, cores: int) -> tuple[float, float]:
+    """Seconds and core seconds of an encoder."""
     import weighbridge
 
     encoder, known = weighbridge.Encoder(model, compute=compute, threads=cores), texts(count)
     encoder.encode(known[:64])
-    began = time.perf_counter()
+    began, used = time.perf_counter(), spent(resource.RUSAGE_SELF)
     encoder.encode(known)
-    return count / (time.perf_counter() - began)
+    return time.perf_counter() - began, spent(resource.RUSAGE_SELF) - used
 
 
-def through(engine: str, model: str, compute: str, folder: Path, cores: int) -> float:
-    """Seconds of the whole program."""
+def through(engine: str, model: str, compute: str, folder: Path, cores: int) -> tuple[float, float]:
+    """Seconds and core seconds of the whole program."""
     shutil.rmtree(folder / "out", ignore_errors=True)
     given = ["--engine", engine, "--input", folder / "*.parquet", "--column", "text", "--output", folder / "out", "--model", model]
     given += ["--compute", compute, "--workers", cores, "--rows", 256, "--quiet"]
-    began = time.perf_counter()
+    began, used = time.perf_counter(), spent(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "weighbridge.batch", *map(str, given)], check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, spent(resource.RUSAGE_CHILDREN) - used
 
 
 def main() -> None:
@@ -73,8 +82,13 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", default=["ray", "daft"])
     args = parser.parse_args()
     cores = os.cpu_count() or 1
-    alone = plain(args.model, args.compute, args.few, cores)
-    print(f"| what | texts/s | of the encoder's | start |\n|---|---:|---:|---:|\n| encoder, {cores} threads | {alone:.0f} | 1 | |")
+    print("| what | texts/s | texts a core second | start |\n|---|---:|---:|---:|")
+
+    def alone(when: str) -> None:
+        seconds, used = plain(args.model, args.compute, args.few, cores)
+        print(f"| encoder, {cores} threads{when} | {args.few / seconds:.0f} | {args.few / used:.0f} | |", flush=True)
+
+    alone("")
     with tempfile.TemporaryDirectory() as folder:
         for count in (args.few, args.many):
             write(Path(folder) / str(count), count, 4 * cores)
@@ -82,10 +96,10 @@ def main() -> None:
             few, many = (
                 through(engine, args.model, args.compute, Path(folder) / str(count), cores) for count in (args.few, args.many)
             )
-            rate = (args.many - args.few) / (many - few)
-            print(f"| {engine}, {cores} workers | {rate:.0f} | {rate / alone:.2f} | {few - args.few / rate:.1f} s |")
-    # Last once more: whether the machine was the same all the time.
-    print(f"| encoder, {cores} threads, afterwards | {plain(args.model, args.compute, args.few, cores):.0f} | | |")
+            rate, worth = ((args.many - args.few) / (m - f) for f, m in zip(few, many, strict=True))
+            print(f"| {engine}, {cores} workers | {rate:.0f} | {worth:.0f} | {few[0] - args.few / rate:.1f} s |", flush=True)
+    # Once more: whether the machine was the same all the time.
+    alone(", afterwards")
 
 
 if __name__ == "__main__":

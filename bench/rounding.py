@@ -76,10 +76,10 @@ def main() -> None:
     files = {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for name in ("rows.npy", "rows.f32bin", "rows.safetensors", "rows.i8bin", "rows.jsonl"):
+        for name in ("a.npy", "b.f32bin", "c.safetensors", "d.i8bin", "e.jsonl"):
             weighbridge.save(place / name, {"embeddings": rows}, allow_loss=True)
             files[name] = (place / name).stat().st_size / count
-        small = weighbridge.load(place / "rows.i8bin")["embeddings"].astype(np.float32)
+        small = weighbridge.load(place / "d.i8bin")["embeddings"].astype(np.float32)
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq

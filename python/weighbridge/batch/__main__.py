@@ -58,7 +58,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--threads", type=int, default=1, metavar="N", help="threads of each worker (default: 1)")
     add("--rows", type=int, default=2048, metavar="N", help="rows that a worker gets at once (default: 2048)")
     add("--part", type=int, default=64, metavar="N", help="files that are kept together when finished (default: 64)")
-    add("--retries", type=int, default=10, metavar="N", help="how often rows go to another worker (default: 10)")
     add("--address", metavar="ADDRESS", help="a cluster of Ray; for daft, local starts Ray on this machine")
     add("--force", action="store_true", help="remove what is in the output folder")
     add("--quiet", action="store_true", help="show no progress")
@@ -101,7 +100,7 @@ def _run(args: argparse.Namespace) -> None:
         if said is None:
             if number not in counts:
                 counts[number] = sum(rows_of(file, args.column, args.vector) for file in part)
-            task = Task(embed, settings, part, counts[number], folder.name, args.workers, args.rows, args.retries)
+            task = Task(embed, settings, part, counts[number], folder.name, args.workers, args.rows)
             try:
                 said = {"rows": _do(engine, task, folder), "files": part}
             except BaseException:

@@ -12,9 +12,11 @@ from .._errors import RefusedError
 from ._daft import daft_function
 from ._workers import Embed
 
-# What a worker is counted as, and what reading and writing is counted as. Together they are less than a core:
-# where as many workers as cores took all of them, nothing could be read.
-WORKER_SHARE, FILES_SHARE = 0.9, 0.1
+
+def share(cores: float, workers: int, threads: int) -> float:
+    """What a worker is counted as. Engines list, read, cut and write files in tasks that count as a core each: where
+    workers took all cores, these would never start, and nothing would be read."""
+    return min(0.9 * threads, max(cores - 1, 0) / workers)
 
 
 @dataclass
@@ -29,7 +31,6 @@ class Task:
     folder: str
     workers: int | None
     rows: int
-    retries: int
 
 
 class Engine:
@@ -48,35 +49,34 @@ class Ray(Engine):
 
     def __init__(self, address: str | None, quiet: bool) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if quiet:
+            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         self.ray: Any = import_module("ray")
         self.data: Any = import_module("ray.data")
         if not self.ray.is_initialized():
             alone: dict[str, Any] = {} if address or os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
             self.ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **alone)
-        context = self.data.DataContext.get_current()
-        context.enable_progress_bars = not quiet
+        self.data.DataContext.get_current().enable_progress_bars = not quiet
+        logging.getLogger("ray.data").setLevel(logging.ERROR if quiet else logging.WARNING)
 
     def run(self, task: Task) -> None:
         """Blocks of rows wait for a worker; those of a worker that died go to another one."""
-        data = self.data
-        files = {"num_cpus": FILES_SHARE}
         threads = task.settings["threads"] or os.cpu_count() or 1
         cores = self.ray.cluster_resources().get("CPU", 1)
         workers = task.workers or max(1, int(cores // threads))
-        # A block is what a worker gets at once. Reading cuts them, for repartitioning would take a core of its own.
-        blocks = max(len(task.files), -(-task.count // task.rows))
-        read = data.read_parquet(task.files, ray_remote_args=files, override_num_blocks=blocks)
-        made = read.map_batches(
-            Embed,
-            fn_constructor_kwargs=task.settings,
-            batch_size=None,
-            batch_format="pyarrow",
-            compute=data.ActorPoolStrategy(size=workers),
-            num_cpus=WORKER_SHARE * threads,
-            max_restarts=-1,
-            max_task_retries=task.retries,
+        made = (
+            self.data.read_parquet(task.files)
+            .repartition(target_num_rows_per_block=task.rows)
+            .map_batches(
+                Embed,
+                fn_constructor_kwargs=task.settings,
+                batch_size=None,
+                batch_format="pyarrow",
+                compute=self.data.ActorPoolStrategy(size=workers),
+                num_cpus=share(cores, workers, threads),
+            )
         )
-        made.write_parquet(task.folder, ray_remote_args=files, min_rows_per_file=16 * task.rows)
+        made.write_parquet(task.folder, min_rows_per_file=16 * task.rows)
 
 
 class Daft(Engine):
@@ -98,11 +98,13 @@ class Daft(Engine):
         """Rows wait for a worker. Where one dies, Ray starts it again; without Ray, the task fails."""
         said = task.settings
         threads = said["threads"] or os.cpu_count() or 1
-        workers = task.workers or max(1, (os.cpu_count() or 1) // threads)
+        cores = float(os.cpu_count() or 1)
+        if self.on_ray:
+            cores = import_module("ray").cluster_resources().get("CPU", 1)
+        workers = task.workers or max(1, int(cores // threads))
         options: dict[str, Any] = {}
         if self.on_ray:
-            again = {"max_restarts": -1, "max_task_retries": task.retries}
-            options = {"cpus": WORKER_SHARE * threads, "ray_options": again}
+            options = {"cpus": share(cores, workers, threads)}
         vectors = daft_function(task.embed, workers=workers, batch_size=task.rows, **options)
         frame = self.daft.read_parquet(task.files)
         frame = frame.with_column(said["vector"], vectors(frame[said["text"]]))
