@@ -18,6 +18,7 @@ mod search;
 mod share;
 mod stats;
 mod table;
+mod tables;
 mod text;
 mod texts;
 mod timing;
@@ -46,6 +47,9 @@ fn main() -> Outcome<()> {
         }
         [verb, folder, texts] if verb == share::CHILD => {
             share::child(Path::new(folder), Path::new(texts))
+        }
+        [verb, folder, texts] if verb == tables::CHILD => {
+            tables::child(Path::new(folder), Path::new(texts))
         }
         [verb, paths @ .., cores] if verb == encode::CHILD => {
             let paths: Vec<_> = paths.iter().map(Path::new).collect();
@@ -96,6 +100,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("opq", product::measure_rotated),
         ("callers", callers::measure),
         ("share", share::measure),
+        ("static", tables::measure),
         ("encode", encode::measure),
         ("search", search::measure),
     ] {
