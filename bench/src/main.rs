@@ -18,6 +18,7 @@ mod search;
 mod share;
 mod stats;
 mod table;
+mod tables;
 mod text;
 mod texts;
 mod timing;
@@ -49,6 +50,9 @@ fn main() -> Outcome<()> {
         }
         [verb, folder, peer, texts] if verb == share::VARIANT_CHILD => {
             share::variant_child(Path::new(folder), Path::new(peer), Path::new(texts))
+        }
+        [verb, folder, texts] if verb == tables::CHILD => {
+            tables::child(Path::new(folder), Path::new(texts))
         }
         [verb, paths @ .., cores] if verb == encode::CHILD => {
             let paths: Vec<_> = paths.iter().map(Path::new).collect();
@@ -99,6 +103,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("opq", product::measure_rotated),
         ("callers", callers::measure),
         ("share", share::measure),
+        ("static", tables::measure),
         ("encode", encode::measure),
         ("search", search::measure),
     ] {

@@ -1,6 +1,7 @@
 //! The command line. Options of formats are not written here: they come from the formats.
 
 mod complete;
+mod distill;
 mod encoder;
 mod global;
 mod groups;
@@ -11,6 +12,7 @@ mod quantize;
 mod search;
 mod words;
 
+pub(crate) use distill::Distill;
 pub(crate) use encoder::{Compare, Embed, Merge, Rerank, Stored, Tokenize};
 pub(crate) use global::{Global, color_of};
 pub(crate) use models::{Models, ModelsVerb, Pull};
@@ -80,6 +82,7 @@ Examples:
   weighbridge convert vectors.npy embeddings.f32bin --records ids.csv")]
     Convert(Convert),
     Quantize(Quantize),
+    Distill(Distill),
     /// Make a file out of a description in JSON
     #[command(
         after_help = "The description is an object of sizevars, metadata, tensors, words and records, see docs/new.md.

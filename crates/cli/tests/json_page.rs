@@ -39,6 +39,7 @@ const COMMANDS: &[&str] = &[
     "quantize tiny.weights q.mcf --method q8",
     "quantize hf-model calibrated.mcf --method k4 --allow-loss",
     "quantize words.fifu --method pq --subquantizers 2 --dry-run",
+    "distill --model hf-model --output static.safetensors --dimensions 8",
     "lookup words.fifu truck kohlrabi",
     "similar words.vec truck kohlrabi",
     "analogy words.fifu car truck lorry",

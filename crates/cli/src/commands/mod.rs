@@ -5,6 +5,7 @@ mod compare;
 mod completions;
 mod convert;
 mod diff;
+mod distill;
 mod embed;
 mod embed_input;
 mod evaluate;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: Invocation) -> Result<ExitCode, Error> {
         Verb::Verify(args) => verify::run(&args, &options, files),
         Verb::Convert(args) => convert::run(&args, &options, files),
         Verb::Quantize(args) => quantize::run(&args, options, files),
+        Verb::Distill(args) => distill::run(&args, &options, files),
         Verb::New(args) => new::run(&args, &options),
         Verb::Lookup(args) => lookup::run(&args, &options, files),
         Verb::Similar(args) => similar::run(&args, &options, files),

@@ -14,8 +14,12 @@ use weighbridge_format::spec::{ModelFiles, ModelSpec};
 use weighbridge_format::wire::Stop;
 
 pub(super) const CONFIG: &str = "config.json";
+/// What says the architecture of static models that have no config.json.
+const MODULES: &str = "modules.json";
+const TOKENIZER: &str = "tokenizer.json";
 const MODEL: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
+const NESTED: &str = "0_StaticEmbedding/model.safetensors";
 
 /// A file of settings is never larger; what is, is something else.
 const LARGEST_CONFIG: u64 = 1 << 20;
@@ -29,8 +33,8 @@ const WANTED: [&str; 15] = [
     CONFIG,
     "config_sentence_transformers.json",
     "sentence_bert_config.json",
-    "modules.json",
-    "tokenizer.json",
+    MODULES,
+    TOKENIZER,
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
@@ -69,10 +73,12 @@ pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piec
         true => offer.piece(name),
         false => Err(Error::refused(format!("{model} has no {name}"), "it can't be used here")),
     };
-    let config = piece(CONFIG)?;
-    let config_bytes = read(&config, CONFIG, LARGEST_CONFIG)?;
-    check_architecture(model, &config_bytes)?;
-    let mut chosen = vec![(CONFIG.to_owned(), Piece::Bytes(config_bytes))];
+    let is_config = names.contains(CONFIG) || !names.contains(MODULES);
+    let description = if is_config { CONFIG } else { MODULES };
+    let bytes = read(&piece(description)?, description, LARGEST_CONFIG)?;
+    check_architecture(model, description, &bytes)?;
+    let mut chosen = vec![(description.to_owned(), Piece::Bytes(bytes))];
+    let has_nested = || names.iter().any(|n| is_wanted(n) && n.ends_with(&format!("/{MODEL}")));
     if names.contains(INDEX) && !names.contains(MODEL) {
         let index = read(&piece(INDEX)?, INDEX, LARGEST_INDEX)?;
         for shard in shards(&index)? {
@@ -81,7 +87,7 @@ pub(super) fn choose(model: &str, offer: &dyn Offer) -> Result<Vec<(String, Piec
         chosen.push((INDEX.to_owned(), Piece::Bytes(index)));
     } else if names.contains(MODEL) {
         chosen.push((MODEL.to_owned(), piece(MODEL)?));
-    } else {
+    } else if is_config || !has_nested() {
         let what = format!("{model} has no weights in safetensors");
         let advice = "files of other kinds can run code when they are opened";
         return Err(Error::unsupported("weights in other formats", what, advice));
@@ -132,7 +138,7 @@ fn is_wanted(name: &str) -> bool {
     };
     match name.rsplit_once('/') {
         None => WANTED.contains(&name),
-        Some((folder, file)) => is_module(folder) && (file == CONFIG || file == MODEL),
+        Some((folder, file)) => is_module(folder) && [CONFIG, MODEL, TOKENIZER].contains(&file),
     }
 }
 
@@ -150,16 +156,19 @@ fn shards(index: &[u8]) -> Result<BTreeSet<String>, Error> {
     Ok(names)
 }
 
-/// A configuration by itself, before anything else of a model is asked for.
-struct Config<'a>(&'a [u8]);
+/// The file that says the architecture, before anything else of a model is asked for.
+struct Config<'a> {
+    name: &'static str,
+    bytes: &'a [u8],
+}
 
 impl ModelFiles for Config<'_> {
     fn has(&self, name: &str) -> bool {
-        name == CONFIG
+        name == self.name
     }
 
     fn bytes(&self, _: &str) -> Result<Bytes, Stop> {
-        Ok(Bytes::owned(self.0.to_vec()))
+        Ok(Bytes::owned(self.bytes.to_vec()))
     }
 
     fn not_json(&self, name: &str, _: u64, why: String, advice: Advice) -> Stop {
@@ -168,15 +177,19 @@ impl ModelFiles for Config<'_> {
 }
 
 /// Refuses a model whose configuration says that the encoder can't use it.
-pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error> {
-    if let Some((what, advice)) = mistaken::recognise_pointer(config) {
+pub(super) fn check_architecture(
+    model: &str,
+    name: &'static str,
+    bytes: &[u8],
+) -> Result<(), Error> {
+    if let Some((what, advice)) = mistaken::recognise_pointer(bytes) {
         return Err(Error::unrecognised(
-            format!("{model}: {CONFIG}"),
+            format!("{model}: {name}"),
             format!("this is {what}"),
             advice,
         ));
     }
-    let spec = match ModelSpec::from_files(&Config(config)) {
+    let spec = match ModelSpec::from_files(&Config { name, bytes }) {
         Ok(spec) => spec,
         Err(Stop::Failed(error)) => {
             return Err(Error::refused(format!("{model}: {}", error.message()), ""));
@@ -184,7 +197,7 @@ pub(super) fn check_architecture(model: &str, config: &[u8]) -> Result<(), Error
         Err(Stop::Broken(finding)) => return Err(Error::malformed(model, *finding)),
     };
     if spec.architecture.is_none() && spec.class.is_none() {
-        let what = format!("{CONFIG} of {model} does not say which architecture it is");
+        let what = format!("{name} of {model} does not say which architecture it is");
         return Err(Error::unsupported("architecture", what, ""));
     }
     match weighbridge_encoder::lacks(&spec).into_iter().next() {
@@ -201,7 +214,7 @@ pub(super) fn check_folder(model: &str, folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     match small_file(folder, CONFIG, LARGEST_CONFIG)? {
-        Some(config) => check_architecture(model, &config),
+        Some(config) => check_architecture(model, CONFIG, &config),
         None => Err(Error::limit(format!("bytes of {CONFIG} of {model}"), LARGEST_CONFIG)),
     }
 }
@@ -215,8 +228,9 @@ fn small_file(folder: &Path, name: &str, limit: u64) -> Result<Option<Bytes>, Er
 
 /// What the configuration of a folder calls the architecture, if it says so.
 pub(super) fn architecture(folder: &Path) -> Option<String> {
-    let config = small_file(folder, CONFIG, LARGEST_CONFIG).ok()??;
-    let spec = ModelSpec::from_files(&Config(&config)).ok()?;
+    let name = if folder.join(CONFIG).is_file() { CONFIG } else { MODULES };
+    let bytes = small_file(folder, name, LARGEST_CONFIG).ok()??;
+    let spec = ModelSpec::from_files(&Config { name, bytes: &bytes }).ok()?;
     spec.architecture.map(|fact| fact.value)
 }
 
@@ -224,11 +238,15 @@ pub(super) fn architecture(folder: &Path) -> Option<String> {
 pub(super) fn lacks(folder: &Path) -> Option<String> {
     let has = |name: &str| folder.join(name).is_file();
     let missing = |name: &str| Some(format!("{name} is missing"));
-    if !has(CONFIG) {
-        return missing(CONFIG);
-    }
-    if has(MODEL) {
-        return pointer(&folder.join(MODEL)).then(|| format!("{MODEL} is a Git LFS pointer"));
+    let model = match has(CONFIG) {
+        true => MODEL,
+        // A static model has none, and may have its table in a folder of the module's own.
+        false if architecture(folder).is_none() => return missing(CONFIG),
+        false if has(NESTED) => NESTED,
+        false => MODEL,
+    };
+    if has(model) {
+        return pointer(&folder.join(model)).then(|| format!("{model} is a Git LFS pointer"));
     }
     if !has(INDEX) {
         return missing(MODEL);
@@ -285,10 +303,14 @@ mod tests {
 
     #[test]
     fn architectures() {
-        let check = |text: &str| check_architecture("org/m", text.as_bytes());
+        let check = |text: &str| check_architecture("org/m", CONFIG, text.as_bytes());
+        let modules = br#"[{"type": "sentence_transformers.models.StaticEmbedding"}]"#;
+        assert!(check_architecture("org/m", MODULES, modules).is_ok());
+        let modules = br#"[{"type": "sentence_transformers.models.Transformer"}]"#;
+        assert!(check_architecture("org/m", MODULES, modules).is_err());
         assert!(check(r#"{"model_type": "bert"}"#).is_ok());
         assert!(check(r#"{"architectures": ["BertForMaskedLM"]}"#).is_ok());
-        for known in ["roberta", "xlm-roberta", "distilbert", "mpnet"] {
+        for known in ["roberta", "xlm-roberta", "distilbert", "mpnet", "model2vec"] {
             assert!(check(&format!(r#"{{"model_type": "{known}"}}"#)).is_ok(), "{known}");
         }
         for (text, word) in [
