@@ -231,7 +231,7 @@ fn links_in_the_place_of_a_journal_are_not_followed() {
         common::run(folder.path(), &arguments)
     };
     for content in [None, Some("{}")] {
-        for ending in ["", ".json", ".records", ".windows"] {
+        for ending in ["", ".json", ".records", ".windows", ".hashes"] {
             let _ = std::fs::remove_file(&theirs);
             if let Some(text) = content {
                 std::fs::write(&theirs, text).unwrap();
@@ -246,7 +246,7 @@ fn links_in_the_place_of_a_journal_are_not_followed() {
         }
         // With facts of a journal that are there, the others are not followed either.
         std::fs::write(journal(".json"), "{}").unwrap();
-        for ending in ["", ".records", ".windows"] {
+        for ending in ["", ".records", ".windows", ".hashes"] {
             symlink(&theirs, journal(ending)).unwrap();
             let output = embed(&["--force"]);
             assert_eq!(output.status.code(), Some(2), "{ending}: {}", err(&output));

@@ -289,6 +289,7 @@ fn a_full_disk_leaves_a_journal_and_no_file() {
         let left = [
             "in.txt",
             "out.npy.partial",
+            "out.npy.partial.hashes",
             "out.npy.partial.json",
             "out.npy.partial.records",
             "out.npy.partial.windows",

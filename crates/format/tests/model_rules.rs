@@ -272,3 +272,44 @@ fn facts_know_who_said_them() {
     });
     assert_eq!(ModelSpec::of(&numbers).unwrap().layers.unwrap().value, 1);
 }
+
+/// Where nothing but the names of tensors tells what a model is.
+#[test]
+fn architectures_are_recognised_by_their_tensors() {
+    let words = "embeddings.word_embeddings.weight";
+    for (kind, words, sign) in [
+        ("bert", words, QUERY),
+        ("distilbert", words, "transformer.layer.0.attention.q_lin.weight"),
+        ("mpnet", words, "encoder.relative_attention_bias.weight"),
+        ("nomic_bert", words, "encoder.layers.0.attn.Wqkv.weight"),
+        ("nomic_bert", words, "layers.0.self_attn.q_proj.weight"),
+        ("modernbert", "embeddings.tok_embeddings.weight", "layers.0.attn.Wqkv.weight"),
+        ("new", words, "encoder.layer.0.attention.qkv_proj.weight"),
+    ] {
+        for prefix in ["", "0.auto_model."] {
+            let builder = Container::builder()
+                .values(&format!("{prefix}{words}"), &[2, 4], vec![0.0; 8])
+                .values(&format!("{prefix}{sign}"), &[2, 4], vec![0.0; 8]);
+            let spec = ModelSpec::of(&builder.build().unwrap()).unwrap();
+            let found = spec.architecture.unwrap();
+            assert_eq!((found.value.as_str(), found.said_by), (kind, SaidBy::Content));
+            assert_eq!(spec.hidden.unwrap().value, 4, "{sign}");
+        }
+    }
+}
+
+/// Heads that can't be turned in pairs make no sense where positions turn them.
+#[test]
+fn rotary_heads_have_an_even_width() {
+    let config = r#"{"model_type": "nomic_bert", "n_embd": 12, "n_head": 4, "rotary_emb_base": 0}"#;
+    let mut model = tiny(|_| ());
+    model.metadata.clear();
+    let data = View::owned(config.as_bytes().to_vec());
+    let name = "config.json".to_owned();
+    model.attachments.push(Attachment { name, data, described: false });
+    let fields: Vec<_> =
+        found(&model, "oinf").into_iter().filter(|(r, _)| *r == "MODEL-02").collect();
+    let fields: Vec<_> = fields.iter().map(|(_, field)| field.as_str()).collect();
+    assert!(fields.iter().any(|field| field.contains("n_head")), "{fields:?}");
+    assert!(fields.iter().any(|field| field.contains("rotary_emb_base")), "{fields:?}");
+}

@@ -101,7 +101,7 @@ impl Known {
             };
             match origin {
                 Origin::Earlier(_) => wanted.reused += 1,
-                Origin::Row(_) | Origin::Window(_) => wanted.repeated += 1,
+                Origin::Row(_) | Origin::Window(_) => wanted.repeated.push(place),
                 Origin::New(_) => {}
             }
             origins.push(origin);
@@ -271,11 +271,11 @@ mod tests {
         let (origins, wanted) = known.origins(&first, none).unwrap();
         let expected = [Origin::New(0), Origin::New(1), Origin::Window(0), Origin::New(2)];
         assert_eq!(origins, expected);
-        assert_eq!((wanted.rows, wanted.repeated, wanted.reused), (vec![0, 1, 3], 1, 0));
+        assert_eq!((wanted.rows, wanted.repeated, wanted.reused), (vec![0, 1, 3], vec![2], 0));
         known.add(0, &first, none).unwrap();
         let second = hashes(&["d", "b", "a"]);
         let (origins, wanted) = known.origins(&second, |row| Ok(first[row as usize])).unwrap();
         assert_eq!(origins, [Origin::New(0), Origin::Row(1), Origin::Row(0)]);
-        assert_eq!((wanted.rows, wanted.repeated), (vec![0], 2));
+        assert_eq!((wanted.rows, wanted.repeated), (vec![0], vec![1, 2]));
     }
 }

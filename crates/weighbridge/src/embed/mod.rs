@@ -97,8 +97,8 @@ pub struct Wanted {
     pub rows: Vec<usize>,
     /// How many of the others are those of earlier files.
     pub reused: u64,
-    /// How many of the others have the text of a row before.
-    pub repeated: u64,
+    /// The places of those of the others that have the text of a row before.
+    pub repeated: Vec<usize>,
 }
 
 impl Wanted {
@@ -253,8 +253,11 @@ fn embed_windows(
             done.resumed += count;
         } else {
             let wanted = sink.wanted(&rows)?;
-            let texts = wanted.rows.iter().filter_map(|row| rows.get(*row));
-            let texts: Vec<&str> = texts.map(|row| row.text.as_str()).collect();
+            let texts_at = |places: &[usize]| -> Vec<&str> {
+                let rows = places.iter().filter_map(|place| rows.get(*place));
+                rows.map(|row| row.text.as_str()).collect()
+            };
+            let texts = texts_at(&wanted.rows);
             let mut tell = |finished: usize| {
                 let more = finished as u64 - counted;
                 counted += more;
@@ -265,9 +268,9 @@ fn embed_windows(
             };
             // Who stops the work in the middle of a window finds it in the sink all the same.
             sink.take(&rows, &encoder.embed_flat_telling(&texts, &mut tell)?)?;
-            done.cut += encoder.count_cut(&texts);
+            done.cut += encoder.count_cut(&texts) + encoder.count_cut(&texts_at(&wanted.repeated));
             done.reused += wanted.reused;
-            done.repeated += wanted.repeated;
+            done.repeated += wanted.repeated.len() as u64;
         }
         done.rows += count;
         stopped?;
