@@ -20,7 +20,7 @@ first collected in OUT.partial beside it. A run that was interrupted goes on fro
 Texts that are there twice are embedded once.
 
 --shard 2/8 embeds the second of eight parts of the input: rows 1, 9, 17 and so on, counted from 0.
-It writes OUT.manifest.json and OUT.hashes too, by which `weighbridge merge` puts the parts together.
+It writes OUT.manifest.json and OUT.hashes too, by which `weighbridge merge` puts parts together.
 Running it again is always safe: it goes on where it ended. --reuse takes the vectors of texts that
 are the same from files of earlier runs with a manifest.
 
