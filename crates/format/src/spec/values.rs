@@ -101,6 +101,7 @@ named! {
 }
 
 impl Default for RopeScaling {
+    /// Angles are as they are trained in most models.
     fn default() -> RopeScaling {
         RopeScaling::Default
     }
