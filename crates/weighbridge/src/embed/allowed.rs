@@ -61,12 +61,9 @@ pub(super) fn check_type(settings: &EmbedSettings, dimensions: usize) -> Result<
 
 /// What an earlier run made of the same shard: it may be replaced without being asked for, and the run
 /// goes on where one was interrupted.
-pub(super) fn replaceable(
-    settings: &mut EmbedSettings,
-    made_with: &MadeWith,
-) -> Result<Option<Manifest>, Error> {
+pub(super) fn replaceable(settings: &mut EmbedSettings, made_with: &MadeWith) -> Option<Manifest> {
     if settings.shard.is_none() || settings.output.overwrite {
-        return Ok(None);
+        return None;
     }
     settings.resume = true;
     let manifest = Manifest::of(&settings.output.path).ok().filter(|manifest| {
@@ -76,7 +73,7 @@ pub(super) fn replaceable(
     if manifest.is_some() || Journal::exists(&settings.output.path) {
         settings.output.overwrite = true;
     }
-    Ok(manifest)
+    manifest
 }
 
 /// How rows are kept: as the format stores them where it can be written row by row. A journal of

@@ -147,7 +147,7 @@ impl EmbedFile {
             // What lies beside it lies beside the file itself.
             *path = path.canonicalize().unwrap_or_else(|_| path.clone());
         }
-        let before = replaceable(&mut settings, &made_with)?;
+        let before = replaceable(&mut settings, &made_with);
         check(&settings, dimensions, &options)?;
         let layout = row_layout(&settings);
         let earlier = Earlier::open(

@@ -340,7 +340,7 @@ impl Records {
 
     /// What makes the elements of an array of them, and how many bytes, where they need not be held in
     /// memory for that.
-    pub(crate) fn elements(&self) -> Result<Option<(u64, Arc<dyn Produce>)>, Error> {
+    pub(crate) fn elements(&self) -> Result<Option<Made>, Error> {
         match (self.0.form, &self.0.place) {
             (Form::Lines, Place::Here(text)) => {
                 let count = self.count()?;
@@ -358,6 +358,9 @@ impl Records {
         }
     }
 }
+
+/// Bytes that are made while they are written, and how many.
+type Made = (u64, Arc<dyn Produce>);
 
 /// The record at a place, if it is one, as a copy.
 fn copied(text: &[u8], place: Range<usize>) -> Option<String> {
