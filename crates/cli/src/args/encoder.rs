@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use weighbridge::embed::{OutputType, Shard};
 use weighbridge::encoder::{Pooling, Precision, Settings};
+use weighbridge::models;
 use weighbridge::table::{TableOptions, parse_delimiter};
 
 /// Turn texts into vectors
@@ -24,8 +25,10 @@ It writes OUT.manifest.json and OUT.hashes too, by which `weighbridge merge` put
 Running it again is always safe: it goes on where it ended. --reuse takes the vectors of texts that
 are the same from files of earlier runs with a manifest.
 
+Without --model, a small static model that comes with the program is used.
+
 Examples:
-  weighbridge embed --model minilm \"a text\" \"another text\"
+  weighbridge embed \"a text\" \"another text\"
   weighbridge embed -m minilm.weights --input texts.txt --output vectors.npy
   weighbridge embed -m minilm -i articles.jsonl --field title -o titles.i8bin
   weighbridge embed -m minilm -i notes.csv --column text -o notes.i8bin
@@ -230,6 +233,8 @@ pub(crate) struct Compare {
 /// Order texts by how well they answer a question
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("model", |arg| arg.required(true).default_value(None::<&str>)
+        .help("A file or directory with a cross-encoder, or the name of one")),
     after_help = "The model is a cross-encoder, which reads question and text together: slower than
 comparing vectors, and better. Scores are what the model's own library gives; higher is better.
 
@@ -266,8 +271,11 @@ pub(crate) struct Rerank {
   weighbridge tokenize --model minilm.weights \"a weighbridge\" --json | jq .ids
   weighbridge tokenize --model minilm.weights --json < texts.txt")]
 pub(crate) struct Tokenize {
-    /// A file or directory with a model, or the name of one
-    #[arg(long, short, value_name = "MODEL", add = super::complete::files_and_models())]
+    /// A file or directory with a model, or the name of one; by default the one that comes with the
+    /// program
+    #[arg(long, short, value_name = "MODEL", default_value = models::built_in(),
+        required = models::built_in().is_none(), hide_default_value = true,
+        add = super::complete::files_and_models())]
     pub model: String,
     /// The text to split into tokens; without it, the lines of standard input are, one by one
     pub text: Option<String>,
@@ -282,8 +290,11 @@ pub(crate) struct Tokenize {
 /// A model and how it computes.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// A file or directory with a model, or the name of one
-    #[arg(long, short, value_name = "MODEL", add = super::complete::files_and_models())]
+    /// A file or directory with a model, or the name of one; by default the small one that comes with
+    /// the program
+    #[arg(long, short, value_name = "MODEL", default_value = models::built_in(),
+        required = models::built_in().is_none(), hide_default_value = true,
+        add = super::complete::files_and_models())]
     pub model: String,
     /// Numbers that the model computes with: bf16 and q8 are faster and less exact
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]

@@ -14,7 +14,9 @@ const TOGETHER: usize = 64;
 pub(super) fn run(args: &Compare, options: &Options, files: Files) -> Result<ExitCode, Error> {
     let files = files.accepting(&args.damage);
     let settings = Settings { dimensions: args.dimensions, ..args.model.settings(args.pooling) };
-    let encoder = files.encoder(&models::find(&args.model.model)?, options, &settings)?;
+    let model = models::find(&args.model.model)?;
+    super::say_built_in(&model, args.json);
+    let encoder = files.encoder(&model, options, &settings)?;
     super::say_files(&args.texts, |_| String::new());
     let mut cut = 0;
     if let [first, second] = args.texts.as_slice() {

@@ -49,6 +49,7 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
             }
         }
     }
+    super::say_built_in(&model, args.json);
     let encoder = files.encoder(&model, options, &settings)?;
     let encoder = super::prompts::prompted(&encoder, args.prompt.as_deref(), Purpose::Document);
     let Some(output) = output else {
@@ -63,7 +64,8 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     file.window = args.batch;
     file.resume = args.resume;
     file.model.clone_from(&args.model.model);
-    file.model_path = Some(model);
+    // One that is no file is found by its name.
+    file.model_path = Some(model).filter(|model| !models::is_built_in(model));
     file.settings = settings;
     file.form = texts.form();
     file.output_type = args.stored.output_type;

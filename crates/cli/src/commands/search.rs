@@ -176,8 +176,10 @@ impl TextQueries {
         texts.prompt.clone_from(&args.prompt);
         texts.precision = args.precision.map(Into::into);
         texts.threads = args.rows.threads;
-        let open =
-            |path: &Path, settings: &Settings| files.encoder(path, &Options::default(), settings);
+        let open = |path: &Path, settings: &Settings| {
+            super::say_built_in(path, args.json);
+            files.encoder(path, &Options::default(), settings)
+        };
         let encoder = index.encoder_with(&texts, open)?;
         if args.prompt.is_none() {
             super::prompts::say_prompt(&encoder);

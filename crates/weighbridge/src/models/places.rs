@@ -1,5 +1,6 @@
 //! Where models are looked for.
 
+use super::built_in::built_in;
 use super::files::{check_folder, lacks};
 use super::layout::{Snapshot, folder_of, snapshot};
 use super::name::{Name, closest};
@@ -21,7 +22,15 @@ pub fn locate(given: impl AsRef<Path>) -> Result<PathBuf, Error> {
             Err(Error::io(path, e))
         }
         Err(_) => {
-            let found = Places::from_env()?.look(&path.to_string_lossy(), "file, folder or model");
+            let places = Places::from_env();
+            // It needs no folder that models would be looked for in.
+            let is_built_in = built_in().is_some_and(|name| path == Path::new(name));
+            let look =
+                |places: Places| places.look(&path.to_string_lossy(), "file, folder or model");
+            let found = match places.and_then(look) {
+                Err(_) if is_built_in => Ok(path.to_owned()),
+                found => found,
+            };
             found.map_err(|error| match error {
                 Error::NotFound(problem) => Error::NotFound(Box::new(problem.in_file(path))),
                 other => other,

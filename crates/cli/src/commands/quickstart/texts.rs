@@ -38,28 +38,32 @@ The old cat sleeps on the warm radiator.
 const QUESTIONS: [&str; 3] =
     ["How do I bake a loaf?", "public transport", "Which animals find their way home?"];
 
-/// With `all-MiniLM-L6-v2` where it can be had, else with the small sample.
+/// With `all-MiniLM-L6-v2` where it can be had, else with the model that comes with the program.
 pub(super) fn run(folder: &Path, offline: bool) -> Result<(), Error> {
     let at = |name: &str| folder.join(name).display().to_string();
     let collection = folder.join("texts.txt");
     std::fs::write(&collection, TEXTS).map_err(|e| Error::io(&collection, e))?;
 
     say("Find texts by what they mean: a model turns sentences into vectors")?;
-    let (model, name) = match !offline && has_minilm()? {
-        true => ("minilm".to_owned(), "minilm"),
-        false => {
-            let note = "without all-MiniLM-L6-v2, a sample with random weights shows how it goes; \
-                        what it finds near is near by chance";
-            super::super::print_text(&format!("{note}\n"))?;
-            (at("hf-model"), "sample")
-        }
-    };
+    let is_there = !offline && has_minilm()?;
     let (input, vectors) = (at("texts.txt"), at("texts.i8bin"));
-    timed(&["embed", "-m", &model, "-i", &input, "-o", &vectors, "--force"])?;
+    let embed = ["embed", "-i", &input, "-o", &vectors, "--force"];
+    let named: &[&str] = if is_there { &["-m", "minilm"] } else { &[] };
+    timed(&[&embed[..1], named, &embed[1..]].concat())?;
     // The file says which model its rows are of.
     timed(&["search", &vectors, QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], "-k", "2"])?;
 
-    say("The same with a model of a quarter of the size")?;
+    let (model, name) = match is_there {
+        true => ("minilm".to_owned(), "minilm"),
+        false => (at("hf-model"), "sample"),
+    };
+    if is_there {
+        say("The same with a model of a quarter of the size")?;
+    } else {
+        let title = "A model of a quarter of the size: of a sample with random weights, so that what \
+                     it finds near is near by chance";
+        say(title)?;
+    }
     let (small, vectors) = (at(&format!("{name}-q8.mcf")), at("texts-q8.i8bin"));
     timed(&["quantize", &model, &small, "--method", "q8", "--force"])?;
     let embed = ["embed", "-m", &small, "--precision", "q8", "-i", &input, "-o", &vectors];
