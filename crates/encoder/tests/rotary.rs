@@ -61,7 +61,7 @@ fn model_of(hidden: u64, inner: u64, changes: &Json) -> Container {
         let count = shape.iter().product::<u64>();
         let value = |k: u64| ((k * 37 + i as u64 * 11) % 101) as f32 / 50.0 - 1.0;
         let values = (0..count).map(value).collect();
-        builder = builder.values(&format!("{name}.weight"), shape, values);
+        builder = builder.values(format!("{name}.weight"), shape, values);
     }
     let mut container = builder.build().unwrap();
     for (name, json) in [("config.json", &config), ("tokenizer.json", &tokenizer)] {

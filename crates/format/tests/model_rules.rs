@@ -288,8 +288,8 @@ fn architectures_are_recognised_by_their_tensors() {
     ] {
         for prefix in ["", "0.auto_model."] {
             let builder = Container::builder()
-                .values(&format!("{prefix}{words}"), &[2, 4], vec![0.0; 8])
-                .values(&format!("{prefix}{sign}"), &[2, 4], vec![0.0; 8]);
+                .values(format!("{prefix}{words}"), &[2, 4], vec![0.0; 8])
+                .values(format!("{prefix}{sign}"), &[2, 4], vec![0.0; 8]);
             let spec = ModelSpec::of(&builder.build().unwrap()).unwrap();
             let found = spec.architecture.unwrap();
             assert_eq!((found.value.as_str(), found.said_by), (kind, SaidBy::Content));
