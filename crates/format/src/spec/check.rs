@@ -211,8 +211,8 @@ impl Check<'_> {
             }
         }
         let around = self.spec.tokenizer.as_ref().map_or(&[][..], |facts| &facts.around);
-        // Models of other kinds may have one that they never use.
-        let used = self.spec.known_architecture().is_some();
+        // Models of other kinds may have one that they never use; static ones put nothing around a text.
+        let used = self.spec.known_architecture().is_some_and(|known| !known.is_static());
         for (text, id) in around.iter().filter(|_| used) {
             let Some(place) = vocabulary.find(text).filter(|p| *p as u64 != u64::from(*id)) else {
                 continue;
