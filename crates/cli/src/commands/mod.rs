@@ -179,7 +179,7 @@ fn say_built_in(model: &Path, json: bool) {
     if weighbridge::models::is_built_in(model) && !json {
         say_note(
             "the model is minilm-static, which comes with the program: quick and small. A sentence \
-             model finds more: of the ten nearest texts by all-MiniLM-L6-v2, this one has 37 of 100; \
+             model finds more: of the ten nearest texts by all-MiniLM-L6-v2, this one has 36 of 100; \
              `weighbridge pull minilm` fetches that, and -m minilm uses it",
         );
     }
