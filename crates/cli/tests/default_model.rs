@@ -26,7 +26,6 @@ fn texts_are_found_without_any_download() {
     let texts = "Bread rises because yeast turns sugar into gas.\n\
                  The locomotive was built in 1911 and still runs on Sundays.\n\
                  The surgeon replaced the worn joint with titanium.\n\
-                 🍕\n\
                  Voters will choose a new mayor in spring.\n";
     std::fs::write(at.join("texts.txt"), texts).unwrap();
     let made = fresh(at, &["embed", "-i", "texts.txt", "-o", "notes.i8bin"]);
@@ -43,6 +42,12 @@ fn texts_are_found_without_any_download() {
         assert!(out(&found).contains(word), "{question}: {}", out(&found));
         assert_eq!(err(&found).matches(BUILT_IN).count(), 1, "{}", err(&found));
     }
+    // A text that has none of its tokens has no direction, which rows of unit length need.
+    let unknown = fresh(at, &["embed", "🍕", "-o", "unknown.i8bin"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", err(&unknown));
+    assert!(err(&unknown).contains("all zeros"), "{}", err(&unknown));
+    let kept = fresh(at, &["embed", "🍕", "-o", "unknown.npy"]);
+    assert!(kept.status.success(), "{}", err(&kept));
     // The file says it by its name, which another machine finds too.
     let inspected = out(&fresh(at, &["inspect", "notes.i8bin"]));
     assert!(inspected.contains(BUILT_IN), "{inspected}");

@@ -114,7 +114,7 @@ fn what_makes_no_sense_is_refused() {
         ("mapping", vec![509], mapping(3, 150), "token 3 the row 150"),
         ("mapping", vec![509], mapping(508, -1), "token 508 the row -1"),
         ("mapping", vec![509], mapping(0, i64::MAX), "token 0 the row about 922337203685477"),
-        ("mapping", vec![508], whole(&vec![0; 508]), "509 tokens, and 508 have a vector"),
+        ("mapping", vec![508], whole(&vec![0; 508]), "weights has the shape [509]"),
         ("mapping", vec![1, 509], whole(&vec![0; 509]), "[1, 509]"),
         ("weights", vec![509], weights(f32::NAN), "NaN"),
         ("weights", vec![509], weights(f32::NEG_INFINITY), "infinite"),
