@@ -265,9 +265,9 @@ def quantize_embeddings(
     floats = np.ascontiguousarray(vectors, "<f4")
     codes = _native.quantize_vectors(floats.tobytes(), floats.shape[-1], precision, ends)
     width = floats.shape[-1] if precision.endswith("int8") else -(-floats.shape[-1] // 8)
-    kind = np.int8 if precision in ("int8", "binary") else np.uint8
+    kind = "i1" if precision in ("int8", "binary") else "u1"
     # Nobody expects a result that can't be changed.
-    return np.frombuffer(codes, kind).reshape(*floats.shape[:-1], width).copy()
+    return np.frombuffer(memoryview(codes), kind).reshape(*floats.shape[:-1], width).copy()
 
 
 class Embedder:

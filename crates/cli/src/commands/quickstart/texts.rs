@@ -48,14 +48,20 @@ pub(super) fn run(folder: &Path, offline: bool) -> Result<(), Error> {
     let is_there = !offline && has_minilm()?;
     let (input, vectors) = (at("texts.txt"), at("texts.i8bin"));
     let embed = ["embed", "-i", &input, "-o", &vectors, "--force"];
-    let named: &[&str] = if is_there { &["-m", "minilm"] } else { &[] };
+    // Programs may come without the small model; the sample is always there.
+    let sample = at("hf-model");
+    let named: &[&str] = match weighbridge::models::built_in() {
+        _ if is_there => &["-m", "minilm"],
+        Some(_) => &[],
+        None => &["-m", &sample],
+    };
     timed(&[&embed[..1], named, &embed[1..]].concat())?;
     // The file says which model its rows are of.
     timed(&["search", &vectors, QUESTIONS[0], QUESTIONS[1], QUESTIONS[2], "-k", "2"])?;
 
     let (model, name) = match is_there {
         true => ("minilm".to_owned(), "minilm"),
-        false => (at("hf-model"), "sample"),
+        false => (sample, "sample"),
     };
     if is_there {
         say("The same with a model of a quarter of the size")?;
