@@ -206,7 +206,7 @@ impl StoredAs {
 /// use weighbridge::embed::{OutputType, quantize};
 ///
 /// let vectors = [0.0, 1.0, 255.0, 0.5];
-/// assert_eq!(quantize(&vectors, 2, OutputType::Uint8, None).unwrap(), [0, 255, 255, 0]);
+/// assert_eq!(quantize(&vectors, 2, OutputType::Uint8, None).unwrap(), [0, 254, 255, 0]);
 /// assert_eq!(quantize(&vectors, 2, OutputType::Ubinary, None).unwrap(), [0b0100_0000, 0b1100_0000]);
 /// ```
 ///
