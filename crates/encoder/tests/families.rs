@@ -4,28 +4,7 @@
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use weighbridge_encoder::{Encoder, Pooling, Precision, PromptChoice, Reranker, Settings};
-use weighbridge_testkit::data::reference;
-
-/// The folders of models that can be run.
-const MODELS: [&str; 17] = [
-    "xlmr-unigram",
-    "bert-unigram",
-    "mpnet",
-    "roberta-bpe",
-    "distilbert",
-    "bert-dense",
-    "bert-pooling/cls-mean",
-    "bert-pooling/lasttoken",
-    "bert-pooling/max",
-    "bert-pooling/mean-no-prompt",
-    "bert-pooling/mean-sqrt-len",
-    "bert-pooling/weightedmean",
-    "nomic",
-    "modernbert",
-    "modernbert-mean",
-    "gte-new",
-    "gte-new-multilingual",
-];
+use weighbridge_testkit::data::{FAMILIES as MODELS, STATIC_MODELS as STATIC, reference};
 
 /// The numbers of a .npy file of f32.
 fn numbers(path: &Path) -> Vec<f32> {
@@ -212,16 +191,6 @@ fn shorter_vectors_are_made_as_published() {
     let whole = Encoder::open(&folder).unwrap();
     assert!(whole.assumed().is_empty());
 }
-
-/// The folders of static models.
-const STATIC: [&str; 6] = [
-    "model2vec",
-    "model2vec-int8",
-    "model2vec-mapping",
-    "model2vec-unigram",
-    "model2vec-rs/test-model-float32",
-    "sentence-transformers",
-];
 
 #[test]
 fn static_models_give_the_vectors_of_their_libraries() {

@@ -22,6 +22,37 @@ pub fn reference(part: &str) -> Option<PathBuf> {
     wanted(locate("reference", "WEIGHBRIDGE_REFERENCE", part))
 }
 
+/// The folders of small models with layers in `families` of [`reference`], one or more an architecture.
+pub const FAMILIES: [&str; 17] = [
+    "xlmr-unigram",
+    "bert-unigram",
+    "mpnet",
+    "roberta-bpe",
+    "distilbert",
+    "bert-dense",
+    "bert-pooling/cls-mean",
+    "bert-pooling/lasttoken",
+    "bert-pooling/max",
+    "bert-pooling/mean-no-prompt",
+    "bert-pooling/mean-sqrt-len",
+    "bert-pooling/weightedmean",
+    "nomic",
+    "modernbert",
+    "modernbert-mean",
+    "gte-new",
+    "gte-new-multilingual",
+];
+
+/// The folders of static models in `families/static`.
+pub const STATIC_MODELS: [&str; 6] = [
+    "model2vec",
+    "model2vec-int8",
+    "model2vec-mapping",
+    "model2vec-unigram",
+    "model2vec-rs/test-model-float32",
+    "sentence-transformers",
+];
+
 /// The folder of all-MiniLM-L6-v2: the one that `WEIGHBRIDGE_MINILM` names, or where `interop/run` or
 /// `bench/run` put it.
 pub fn minilm() -> Option<PathBuf> {

@@ -9,28 +9,7 @@ use std::path::{Path, PathBuf};
 use weighbridge::encoder::PromptChoice;
 use weighbridge::quantize::{Method, QuantizeSettings};
 use weighbridge::{Edit, Encoder, Options, Output, Progress, model_summary, open};
-use weighbridge_testkit::data::reference;
-
-/// The folders of models that can be run.
-const MODELS: [&str; 17] = [
-    "xlmr-unigram",
-    "bert-unigram",
-    "mpnet",
-    "roberta-bpe",
-    "distilbert",
-    "bert-dense",
-    "bert-pooling/cls-mean",
-    "bert-pooling/lasttoken",
-    "bert-pooling/max",
-    "bert-pooling/mean-no-prompt",
-    "bert-pooling/mean-sqrt-len",
-    "bert-pooling/weightedmean",
-    "nomic",
-    "modernbert",
-    "modernbert-mean",
-    "gte-new",
-    "gte-new-multilingual",
-];
+use weighbridge_testkit::data::{FAMILIES as MODELS, reference};
 
 /// A model with the vectors that it must give.
 struct Known {

@@ -9,17 +9,7 @@ use weighbridge::model::{Container, Tensor};
 use weighbridge::quantize::{Calibration, Method, QuantizeSettings};
 use weighbridge::source::View;
 use weighbridge::{Edit, Encoder, open};
-use weighbridge_testkit::data::reference;
-
-/// All small static models.
-const MODELS: [&str; 6] = [
-    "model2vec",
-    "model2vec-int8",
-    "model2vec-mapping",
-    "model2vec-unigram",
-    "model2vec-rs/test-model-float32",
-    "sentence-transformers",
-];
+use weighbridge_testkit::data::{STATIC_MODELS as MODELS, reference};
 
 /// The texts that the libraries were asked for.
 fn texts(folder: &Path) -> Vec<String> {

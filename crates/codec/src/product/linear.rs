@@ -94,7 +94,10 @@ fn inverse(matrix: &[f64], dim: usize) -> Option<Vec<f64>> {
 
 /// The eigenvalues of a symmetric matrix, in no order, and its eigenvectors as rows. `None` when
 /// the iteration does not converge.
-pub(super) fn eigen(matrix: &[f64], dim: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+///
+/// # Panics
+/// If the matrix has no rows.
+pub fn eigen(matrix: &[f64], dim: usize) -> Option<(Vec<f64>, Vec<f64>)> {
     let (mut diagonal, mut off_diagonal, reflections) = tridiagonal(matrix, dim);
     let mut vectors = vec![0.0; dim * dim];
     vectors.iter_mut().step_by(dim + 1).for_each(|value| *value = 1.0);

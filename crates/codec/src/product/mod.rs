@@ -22,7 +22,7 @@ mod tests;
 mod train;
 
 use kernels::{Centroids, LANES, Lanes, Tiles};
-pub use linear::dot;
+pub use linear::{dot, eigen};
 pub use single::RowDecoder;
 pub use train::{Training, TrainingError};
 

@@ -6,7 +6,6 @@
 //! then the mean of its tokens' vectors: hundreds of times faster than the model, and less good, which is
 //! measured.
 
-mod eigen;
 mod pca;
 mod quality;
 mod vocabulary;

@@ -1,7 +1,7 @@
 //! Principal components: the directions in which rows differ most, and the rows along them.
 
-use super::eigen::eigen;
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::product::{dot, eigen};
 
 /// Rows whose sums are made by one task. Sums of tasks are added in their order, so that threads make no
 /// difference.
@@ -15,12 +15,17 @@ const COLUMNS: usize = 16;
 pub(super) fn reduce(rows: &[f32], width: usize, wanted: usize) -> Option<(Vec<f32>, f64)> {
     let mean = means(rows, width);
     let covariance = covariance(rows, width, &mean);
-    let components = eigen(&covariance, width)?;
+    if !covariance.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let (values, vectors) = eigen(&covariance, width)?;
+    let mut components: Vec<_> = values.into_iter().zip(vectors.chunks_exact(width)).collect();
+    components.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let total: f64 = components.iter().map(|(value, _)| value.max(0.0)).sum();
     let kept: f64 = components.iter().take(wanted).map(|(value, _)| value.max(0.0)).sum();
     let share = if total > 0.0 { kept / total } else { 1.0 };
     let directions: Vec<_> =
-        components.into_iter().take(wanted).map(|(_, vector)| pointing(vector)).collect();
+        components.into_iter().take(wanted).map(|(_, vector)| pointing(vector.to_vec())).collect();
     let mut made = vec![0.0; rows.len() / width * wanted];
     let each = rows.par_chunks_exact(width).zip(made.par_chunks_exact_mut(wanted));
     each.for_each(|(row, made)| {
@@ -70,6 +75,12 @@ fn covariance(rows: &[f32], width: usize, mean: &[f64]) -> Vec<f64> {
     let mut sums = add_up(parts, width * width);
     let count = (rows.len() / width).saturating_sub(1).max(1) as f64;
     sums.iter_mut().for_each(|sum| *sum /= count);
+    // Both halves are the same.
+    for i in 0..width {
+        for j in 0..i {
+            sums[j * width + i] = sums[i * width + j];
+        }
+    }
     sums
 }
 
@@ -95,19 +106,6 @@ fn products(rows: &[f32], width: usize, mean: &[f64]) -> Vec<f64> {
         }
     }
     sums
-}
-
-/// In a fixed order, eight sums side by side.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
-    for (a, b) in a.zip(b) {
-        for ((sum, x), y) in sums.iter_mut().zip(a).zip(b) {
-            *sum += x * y;
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
 
 fn add_up(parts: Vec<Vec<f64>>, len: usize) -> Vec<f64> {

@@ -131,14 +131,7 @@ impl EmbedFile {
             return Ok(Some(given.clone()));
         }
         if rows.shape.first() == Some(&1) {
-            let what = format!(
-                "one vector does not say between which ends its values lie, which {} needs",
-                to.name()
-            );
-            return Err(Error::refused(
-                what,
-                Advice::set("ranges", "names a file that tells them"),
-            ));
+            return Err(super::output_type::one_vector(to));
         }
         Ranges::of_rows(rows, self.dimensions).map(Some)
     }

@@ -199,6 +199,13 @@ impl StoredAs {
     }
 }
 
+/// The refusal of codes that need ranges, where there is but one vector to find them in.
+pub(super) fn one_vector(to: OutputType) -> Error {
+    let what = "one vector does not say between which ends its values lie, which";
+    let advice = Advice::set("ranges", "names a file that tells them");
+    Error::refused(format!("{what} {} needs", to.name()), advice)
+}
+
 /// The stored bytes of vectors that lie one behind the other, little-endian. Without ranges, those
 /// of the vectors themselves are taken where the type needs them.
 ///
@@ -222,14 +229,7 @@ pub fn quantize(
     let mut own = None;
     if to.needs_ranges() && ranges.is_none() {
         if vectors.len() / dim.max(1) == 1 {
-            let what = format!(
-                "one vector does not say between which ends its values lie, which {} needs",
-                to.name()
-            );
-            return Err(Error::refused(
-                what,
-                Advice::set("ranges", "names a file that tells them"),
-            ));
+            return Err(one_vector(to));
         }
         own.insert(Ranges::nothing(dim)).add(vectors);
     }
