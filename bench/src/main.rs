@@ -14,7 +14,9 @@ mod process;
 mod product;
 mod python;
 mod quantize;
+mod rerank;
 mod search;
+mod shapes;
 mod share;
 mod stats;
 mod table;
@@ -22,6 +24,7 @@ mod tables;
 mod text;
 mod texts;
 mod timing;
+mod tokens;
 mod unpack;
 mod verify;
 mod wordfile;
@@ -50,6 +53,12 @@ fn main() -> Outcome<()> {
         }
         [verb, folder, peer, texts] if verb == share::VARIANT_CHILD => {
             share::variant_child(Path::new(folder), Path::new(peer), Path::new(texts))
+        }
+        [verb, folder, texts] if verb == tokens::CHILD => {
+            tokens::child(Path::new(folder), Path::new(texts))
+        }
+        [verb, reranker, base, texts] if verb == rerank::CHILD => {
+            rerank::child(Path::new(reranker), Path::new(base), Path::new(texts))
         }
         [verb, folder, texts] if verb == tables::CHILD => {
             tables::child(Path::new(folder), Path::new(texts))
@@ -104,6 +113,8 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("callers", callers::measure),
         ("share", share::measure),
         ("static", tables::measure),
+        ("tokens", tokens::measure),
+        ("rerank", rerank::measure),
         ("encode", encode::measure),
         ("search", search::measure),
     ] {

@@ -110,7 +110,8 @@ fn measure_process(files: &Files, method: &str, calibrates: bool, limit: f64) ->
     let [ours, peer] = in_turn(PROCESS_ROUNDS, [&mut || quantize(), &mut || start()]);
     let vectors = if calibrates { vectors(files, &args)? } else { "not calibrated".to_owned() };
     std::fs::remove_file(to)?;
-    let what = format!("quantize MiniLM with {method}, {vectors}, all cores (process); peer: `true`");
+    let what =
+        format!("quantize MiniLM with {method}, {vectors}, all cores (process); peer: `true`");
     Ok(time_limit(&what, &ours, &peer, limit))
 }
 

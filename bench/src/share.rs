@@ -3,15 +3,13 @@
 //! random weights; models of other architectures beside that one.
 
 use crate::files::Files;
+use crate::shapes::{BERT, MODERNBERT, MPNET, NOMIC, make};
 use crate::table::{Row, operations_ratio, rate_ratio};
 use crate::texts::Workloads;
 use crate::timing::{Samples, seconds};
-use crate::wordfile::Random;
 use crate::{Outcome, process};
-use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 use weighbridge::Encoder;
 use weighbridge::encoder::{Precision, Settings};
@@ -66,7 +64,9 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
             }
         }
     }
-    for (name, shape) in [("rotary and gated", &NOMIC), ("ModernBERT", &MODERNBERT)] {
+    let variants =
+        [("relative positions", &MPNET), ("rotary and gated", &NOMIC), ("ModernBERT", &MODERNBERT)];
+    for (name, shape) in variants {
         let folder = files.work.join(shape.folder);
         make(shape, &files.model_folder, &folder)?;
         for (what, list) in [("mixed texts", &texts.mixed), ("256 tokens", &texts.p256)] {
@@ -75,9 +75,8 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
             std::fs::write(&file, serde_json::to_vec(list)?)?;
             let mut command = Command::new("taskset");
             command.args(["-c", "0"]).arg(std::env::current_exe()?);
-            let [f32, peer_f32, q8, peer_q8, counts] = process::samples(
-                command.arg(VARIANT_CHILD).arg(&folder).arg(&base).arg(&file),
-            )?;
+            let [f32, peer_f32, q8, peer_q8, counts] =
+                process::samples(command.arg(VARIANT_CHILD).arg(&folder).arg(&base).arg(&file))?;
             let [operations, peer_operations] = counts.0[..] else {
                 return Err("the measuring process said too little".into());
             };
@@ -198,7 +197,8 @@ fn operations(encoder: &Encoder, folder: &Path, text: &str) -> Outcome<f64> {
     let hidden = number(["hidden_size", "n_embd"])?;
     let wide = number(["intermediate_size", "n_inner"])?;
     // A gate is a third matrix.
-    let matrices = if config["model_type"] == "bert" { 2.0 } else { 3.0 };
+    let has_gate = ["nomic_bert", "modernbert"].iter().any(|gated| config["model_type"] == *gated);
+    let matrices = if has_gate { 3.0 } else { 2.0 };
     let weights = hidden * (4.0 * hidden + matrices * wide);
     let mut ids = Vec::new();
     encoder.tokenizer().encode_into(text, encoder.max_tokens(), &mut ids);
@@ -209,168 +209,4 @@ fn operations(encoder: &Encoder, folder: &Path, text: &str) -> Outcome<f64> {
     let whole = (layers / every).ceil();
     let seen = whole * tokens + (layers - whole) * tokens.min(window + 1.0);
     Ok(tokens * (2.0 * layers * weights + 4.0 * seen * hidden))
-}
-
-const LAYERS: usize = 12;
-const HIDDEN: usize = 768;
-
-/// A model with random weights.
-struct Shape {
-    folder: &'static str,
-    /// What config.json says besides, or instead of what the real model's does.
-    config: fn() -> Value,
-    /// Tensors that are there once, and in each layer, behind the layer's number.
-    once: &'static [(&'static str, &'static [usize])],
-    start: &'static str,
-    layer: &'static [(&'static str, &'static [usize])],
-}
-
-/// Of bge-base's size.
-const BERT: Shape = Shape {
-    folder: "base",
-    config: || {
-        json!({"num_hidden_layers": LAYERS, "hidden_size": HIDDEN, "intermediate_size": 3072,
-            "num_attention_heads": 12})
-    },
-    once: &[
-        ("embeddings.word_embeddings.weight", &[30522, HIDDEN]),
-        ("embeddings.position_embeddings.weight", &[512, HIDDEN]),
-        ("embeddings.token_type_embeddings.weight", &[2, HIDDEN]),
-        ("embeddings.LayerNorm.weight", &[HIDDEN]),
-        ("embeddings.LayerNorm.bias", &[HIDDEN]),
-    ],
-    start: "encoder.layer.",
-    layer: &[
-        ("attention.self.query.weight", &[HIDDEN, HIDDEN]),
-        ("attention.self.query.bias", &[HIDDEN]),
-        ("attention.self.key.weight", &[HIDDEN, HIDDEN]),
-        ("attention.self.key.bias", &[HIDDEN]),
-        ("attention.self.value.weight", &[HIDDEN, HIDDEN]),
-        ("attention.self.value.bias", &[HIDDEN]),
-        ("attention.output.dense.weight", &[HIDDEN, HIDDEN]),
-        ("attention.output.dense.bias", &[HIDDEN]),
-        ("intermediate.dense.weight", &[3072, HIDDEN]),
-        ("intermediate.dense.bias", &[3072]),
-        ("output.dense.weight", &[HIDDEN, 3072]),
-        ("output.dense.bias", &[HIDDEN]),
-        ("attention.output.LayerNorm.weight", &[HIDDEN]),
-        ("attention.output.LayerNorm.bias", &[HIDDEN]),
-        ("output.LayerNorm.weight", &[HIDDEN]),
-        ("output.LayerNorm.bias", &[HIDDEN]),
-    ],
-};
-
-/// Of nomic-embed-text's.
-const NOMIC: Shape = Shape {
-    folder: "rotary",
-    config: || {
-        json!({"model_type": "nomic_bert", "architectures": ["NomicBertModel"], "n_layer": LAYERS,
-            "num_hidden_layers": null, "n_embd": HIDDEN, "hidden_size": null, "n_inner": 3072,
-            "intermediate_size": null, "n_head": 12, "num_attention_heads": null,
-            "n_positions": 2048, "max_position_embeddings": null, "rotary_emb_base": 1000,
-            "activation_function": "swiglu", "hidden_act": null, "position_embedding_type": null})
-    },
-    once: &[
-        ("embeddings.word_embeddings.weight", &[30522, HIDDEN]),
-        ("embeddings.token_type_embeddings.weight", &[2, HIDDEN]),
-        ("emb_ln.weight", &[HIDDEN]),
-        ("emb_ln.bias", &[HIDDEN]),
-    ],
-    start: "encoder.layers.",
-    layer: &[
-        ("attn.Wqkv.weight", &[3 * HIDDEN, HIDDEN]),
-        ("attn.out_proj.weight", &[HIDDEN, HIDDEN]),
-        ("mlp.fc11.weight", &[3072, HIDDEN]),
-        ("mlp.fc12.weight", &[3072, HIDDEN]),
-        ("mlp.fc2.weight", &[HIDDEN, 3072]),
-        ("norm1.weight", &[HIDDEN]),
-        ("norm1.bias", &[HIDDEN]),
-        ("norm2.weight", &[HIDDEN]),
-        ("norm2.bias", &[HIDDEN]),
-    ],
-};
-
-/// As wide as ModernBERT-base, which has 22 layers.
-const MODERNBERT: Shape = Shape {
-    folder: "modern",
-    config: || {
-        json!({"model_type": "modernbert", "architectures": ["ModernBertModel"],
-            "num_hidden_layers": LAYERS, "hidden_size": HIDDEN, "intermediate_size": 1152,
-            "num_attention_heads": 12, "max_position_embeddings": 2048,
-            "global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "local_attention": 128,
-            "global_attn_every_n_layers": 3, "norm_eps": 1e-5, "position_embedding_type": null})
-    },
-    once: &[
-        ("embeddings.tok_embeddings.weight", &[30522, HIDDEN]),
-        ("embeddings.norm.weight", &[HIDDEN]),
-        ("final_norm.weight", &[HIDDEN]),
-    ],
-    start: "layers.",
-    layer: &[
-        ("attn_norm.weight", &[HIDDEN]),
-        ("attn.Wqkv.weight", &[3 * HIDDEN, HIDDEN]),
-        ("attn.Wo.weight", &[HIDDEN, HIDDEN]),
-        ("mlp_norm.weight", &[HIDDEN]),
-        ("mlp.Wi.weight", &[2 * 1152, HIDDEN]),
-        ("mlp.Wo.weight", &[HIDDEN, 1152]),
-    ],
-};
-
-/// Makes a model of the tokenizer and settings of the real one, and random weights.
-fn make(shape: &Shape, model: &Path, to: &Path) -> Outcome<()> {
-    let weights = to.join("model.safetensors");
-    if weights.exists() {
-        return Ok(());
-    }
-    std::fs::create_dir_all(to.join("1_Pooling"))?;
-    for name in ["tokenizer.json", "tokenizer_config.json", "vocab.txt", "modules.json"] {
-        std::fs::copy(model.join(name), to.join(name))?;
-    }
-    let edited = |name: &str, changes: Value| -> Outcome<()> {
-        let mut file: Value = serde_json::from_slice(&std::fs::read(model.join(name))?)?;
-        for (key, value) in changes.as_object().into_iter().flatten() {
-            file[key] = value.clone();
-        }
-        Ok(std::fs::write(to.join(name), serde_json::to_vec(&file)?)?)
-    };
-    edited("config.json", (shape.config)())?;
-    edited("1_Pooling/config.json", json!({"word_embedding_dimension": HIDDEN}))?;
-    edited("sentence_bert_config.json", json!({"max_seq_length": 256}))?;
-    let once = shape.once.iter().map(|(name, shape)| ((*name).to_owned(), shape.to_vec()));
-    let layers = (0..LAYERS).flat_map(|layer| {
-        let own = move |name| format!("{}{layer}.{name}", shape.start);
-        shape.layer.iter().map(move |(name, shape)| (own(*name), shape.to_vec()))
-    });
-    write_random(&weights, &once.chain(layers).collect::<Vec<_>>())
-}
-
-/// Normalizations begin as they do in training, everything else is small and random.
-fn write_random(path: &PathBuf, tensors: &[(String, Vec<usize>)]) -> Outcome<()> {
-    let (mut header, mut end) = (serde_json::Map::new(), 0);
-    for (name, shape) in tensors {
-        let bytes = 4 * shape.iter().product::<usize>();
-        header.insert(
-            name.clone(),
-            json!({"dtype": "F32", "shape": shape, "data_offsets": [end, end + bytes]}),
-        );
-        end += bytes;
-    }
-    let header = serde_json::to_vec(&header)?;
-    let part = path.with_extension("part");
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(&part)?);
-    out.write_all(&(header.len() as u64).to_le_bytes())?;
-    out.write_all(&header)?;
-    let mut random = Random(23);
-    for (name, shape) in tensors {
-        for _ in 0..shape.iter().product::<usize>() {
-            // Those of normalizations have one dimension.
-            let value = match name.ends_with("weight") && shape.len() == 1 {
-                true => 1.0,
-                false => (random.below(2001) as f32 - 1000.0) / 30_000.0,
-            };
-            out.write_all(&value.to_le_bytes())?;
-        }
-    }
-    out.into_inner()?.sync_all()?;
-    Ok(std::fs::rename(part, path)?)
 }
