@@ -112,6 +112,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("opq", product::measure_rotated),
         ("callers", callers::measure),
         ("share", share::measure),
+        ("variants", share::measure_variants),
         ("static", tables::measure),
         ("tokens", tokens::measure),
         ("rerank", rerank::measure),

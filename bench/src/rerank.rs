@@ -14,8 +14,8 @@ use weighbridge::{Encoder, open};
 
 pub const CHILD: &str = "rerank";
 
-const ROUNDS: usize = 3;
-const PAIRS: usize = 100;
+const ROUNDS: usize = 5;
+const PAIRS: usize = 32;
 
 pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     let texts = Workloads::write(&files.work.join("texts"))?;

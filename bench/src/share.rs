@@ -64,6 +64,15 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
             }
         }
     }
+    Ok(rows)
+}
+
+/// Other architectures of the size of BERT, beside it.
+pub fn measure_variants(files: &Files) -> Outcome<Vec<Row>> {
+    let texts = Workloads::write(&files.work.join("texts"))?;
+    let base = files.work.join(BERT.folder);
+    make(&BERT, &files.model_folder, &base)?;
+    let mut rows = Vec::new();
     let variants =
         [("relative positions", &MPNET), ("rotary and gated", &NOMIC), ("ModernBERT", &MODERNBERT)];
     for (name, shape) in variants {

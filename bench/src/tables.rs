@@ -24,6 +24,9 @@ pub fn measure(files: &Files) -> Outcome<Vec<Row>> {
     settings.rows = RowType::F32;
     let made = distill(&weighbridge::open(&files.model_folder)?, &settings, &mut Progress::none())?;
     let plan = weighbridge::plan(&made.container, "hf")?;
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
     plan.write(Output::new(&folder).overwrite(true), &mut Progress::none())?;
     let mut rows = Vec::new();
     for (what, list) in [("mixed texts", &texts.mixed), ("128 tokens", &texts.p128)] {
