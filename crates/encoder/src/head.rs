@@ -218,7 +218,14 @@ impl Head {
 
 /// Gives a vector unit length; zeros stay zeros.
 pub(crate) fn normalize(vector: &mut [f32]) {
-    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    // In lanes: one sum would wait for itself at every step.
+    let (eights, rest) = vector.as_chunks::<8>();
+    let mut squares = [0f32; 8];
+    for eight in eights {
+        squares.iter_mut().zip(eight).for_each(|(sum, x)| *sum += x * x);
+    }
+    let rest: f32 = rest.iter().map(|x| x * x).sum();
+    let norm = (squares.iter().sum::<f32>() + rest).sqrt();
     let by = 1.0 / norm.max(1e-12);
     vector.iter_mut().for_each(|x| *x *= by);
 }

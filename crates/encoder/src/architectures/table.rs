@@ -1,9 +1,12 @@
 //! Static models: the vector of a token is a row of a table, whatever stands around it.
 
 use super::{Batch, Choose, Model, Observer, Sizes};
+use crate::kernels::lanes::{ROWS, add_rows};
 use crate::layers::{Packing, Scratch};
 use crate::team::Member;
 use crate::tensors::Tensors;
+use weighbridge_codec::DType;
+use weighbridge_codec::simd::Level;
 use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Encoding, Error, Tensor};
@@ -51,14 +54,41 @@ impl Table {
         Ok(Table { rows: tensors.get(name)?.clone(), width, tokens, mapping, weights })
     }
 
-    /// Fills a row with the vector of a token.
-    fn row(&self, id: u32, row: &mut [f32], raw: &mut Vec<u8>) -> Result<(), Error> {
-        let place = match &self.mapping {
+    /// The row with the vector of a token.
+    fn place(&self, id: u32) -> u64 {
+        match &self.mapping {
             // Tokens beyond it have no vector; the table has no such row either.
             Some(mapping) => mapping.get(id as usize).map_or(u64::MAX, |place| u64::from(*place)),
             None => u64::from(id),
-        };
-        self.rows.rows_f32(place, row, raw)
+        }
+    }
+
+    /// Fills a row with the vector of a token.
+    fn row(&self, id: u32, row: &mut [f32], raw: &mut Vec<u8>) -> Result<(), Error> {
+        self.rows.rows_f32(self.place(id), row, raw)
+    }
+
+    /// The rows of at most [`ROWS`] tokens as they lie in a table of f32, and their weights. The last of fewer
+    /// is there again, and weighs nothing.
+    fn in_place<'a>(
+        &self,
+        ids: &[u32],
+        floats: &'a [u8],
+    ) -> Option<([&'a [u8]; ROWS], [f32; ROWS])> {
+        let (mut rows, mut weights) = ([&[][..]; ROWS], [0.0; ROWS]);
+        for i in 0..ROWS {
+            let id = *ids.get(i).or(ids.last())?;
+            let start = usize::try_from(self.place(id)).ok()?.checked_mul(4 * self.width)?;
+            rows[i] = floats.get(start..)?.get(..4 * self.width)?;
+            weights[i] = if i < ids.len() { self.weight(id) } else { 0.0 };
+        }
+        Some((rows, weights))
+    }
+
+    /// The bytes of the table, where they are in memory and are f32.
+    fn floats(&self) -> Option<&[u8]> {
+        let is_f32 = matches!(self.rows.encoding, Encoding::Plain(DType::F32));
+        self.rows.plain_view().filter(|_| is_f32)?.resident()
     }
 
     fn weight(&self, id: u32) -> f32 {
@@ -80,10 +110,18 @@ impl Table {
         vector.fill(0.0);
         let Scratch { hidden: row, raw, .. } = scratch;
         row.resize(self.width, 0.0);
-        for id in ids {
-            self.row(*id, row, raw)?;
-            let weight = self.weight(*id);
-            vector.iter_mut().zip(&*row).for_each(|(sum, value)| *sum += weight * value);
+        let (level, floats) = (Level::best(), self.floats());
+        for some in ids.chunks(ROWS) {
+            let Some((rows, weights)) = floats.and_then(|floats| self.in_place(some, floats))
+            else {
+                for id in some {
+                    self.row(*id, row, raw)?;
+                    let weight = self.weight(*id);
+                    vector.iter_mut().zip(&*row).for_each(|(sum, value)| *sum += weight * value);
+                }
+                continue;
+            };
+            add_rows(level, vector, rows, weights);
         }
         #[allow(clippy::cast_precision_loss)]
         let by = 1.0 / ids.len().max(1) as f32;

@@ -24,7 +24,13 @@ dispatch! {
     pub(crate) fn round_i8(row: &[f32], by: f32, integers: &mut [i8]) -> i32 = eight round_i8_with;
     /// Layer normalization: brings a row to mean 0 and variance 1, then applies gains and shifts.
     pub(crate) fn layer_norm(row: &mut [f32], gains: &[f32], shifts: &[f32], epsilon: f32) = eight layer_norm_with;
+    /// Adds rows, little-endian f32 and each times its weight, to sums, one after the other. What is behind
+    /// the last sum does not count; rows that are shorter end them.
+    pub(crate) fn add_rows(sums: &mut [f32], rows: [&[u8]; ROWS], weights: [f32; ROWS]) = eight add_rows_with;
 }
+
+/// Rows that are added to sums at once: a sum is loaded and stored once for all of them.
+pub(crate) const ROWS: usize = 4;
 
 /// A polynomial, the highest coefficient first.
 #[inline(always)]
@@ -82,6 +88,34 @@ fn silu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
 fn for_lanes<V: Eight>(token: V::Token, values: &mut [f32], f: impl Fn(V) -> V) {
     for lanes in values.chunks_exact_mut(8) {
         f(V::load(token, lanes)).store(lanes);
+    }
+}
+
+#[inline(always)]
+fn add_rows_with<V: Eight>(
+    token: V::Token,
+    sums: &mut [f32],
+    rows: [&[u8]; ROWS],
+    weights: [f32; ROWS],
+) {
+    let rows = rows.map(|row| row.as_chunks::<4>().0);
+    let length = rows.iter().fold(sums.len(), |least, row| least.min(row.len()));
+    let (sums, rows) = (&mut sums[..length], rows.map(|row| &row[..length]));
+    let (eights, rest) = sums.as_chunks_mut::<8>();
+    let whole = eights.len() * 8;
+    let lanes = rows.map(|row| row.as_chunks::<8>().0);
+    let factors = weights.map(|weight| V::splat(token, weight));
+    for (i, eight) in eights.iter_mut().enumerate() {
+        let mut sum = V::load(token, eight);
+        for (row, factor) in lanes.iter().zip(factors) {
+            sum = sum.add(factor.mul(V::load(token, &row[i].map(f32::from_le_bytes))));
+        }
+        sum.store(eight);
+    }
+    for (row, weight) in rows.iter().zip(weights) {
+        for (sum, value) in rest.iter_mut().zip(&row[whole..]) {
+            *sum += weight * f32::from_le_bytes(*value);
+        }
     }
 }
 

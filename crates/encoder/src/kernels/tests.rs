@@ -329,3 +329,27 @@ fn bytes_that_were_rounded_before_lose_nothing() {
         }
     }
 }
+
+/// Rows of a table are added one after the other, with the same bits at every level.
+#[test]
+fn rows_are_added_in_their_order() {
+    let weights = [1.0, 0.5, -2.25, 0.0];
+    for width in (0..40).chain([256, 1027]) {
+        let rows: [Vec<f32>; lanes::ROWS] = std::array::from_fn(|i| noise(width, 7 + i as u32));
+        let bytes =
+            rows.each_ref().map(|row| row.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+        // Fewer sums than a row has values, as many, and more.
+        for length in [width / 2, width, width + 3] {
+            let before = noise(length, 3);
+            let mut expected = before.clone();
+            for (row, weight) in rows.iter().zip(weights) {
+                expected.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+            }
+            for level in Level::available() {
+                let mut sums = before.clone();
+                lanes::add_rows(level, &mut sums, bytes.each_ref().map(Vec::as_slice), weights);
+                assert_eq!(sums, expected, "{level:?}, {width} values, {length} sums");
+            }
+        }
+    }
+}
