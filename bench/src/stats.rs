@@ -2,7 +2,7 @@
 
 use crate::files::Files;
 use crate::search::limits::read;
-use crate::table::{Row, throughput_ratio};
+use crate::table::{Row, throughput_beside, throughput_ratio};
 use crate::timing::{Samples, in_turn};
 use crate::{Outcome, process};
 use std::hint::black_box;
@@ -34,16 +34,29 @@ const CASES: [(&str, u64, f64); 6] = [
     ("q8 blocks, as f32", 4, 1.0 / 3.0),
 ];
 
+/// What statistics of small types come down to, and so the limit of their speed: bits and bytes of a number.
+const COUNTED: [(u32, u64); 2] = [(8, 1), (16, 2)];
+
 pub fn measure(_: &Files) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     for (cores, threads) in [("one thread", "1"), ("all cores", "0")] {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(CHILD).env("RAYON_NUM_THREADS", threads);
-        let samples: [Samples; 2 * CASES.len()] = process::samples(&mut command)?;
-        for (pair, (name, size, share)) in samples.chunks_exact(2).zip(CASES) {
+        let samples: [Samples; 2 * (CASES.len() + COUNTED.len())] = process::samples(&mut command)?;
+        let (ours, counted) = samples.split_at(2 * CASES.len());
+        for (pair, (name, size, share)) in ours.chunks_exact(2).zip(CASES) {
             let what = format!("statistics of {name}, {cores}; peer: reading the bytes");
             let bytes = VALUES as u64 * size;
             rows.push(throughput_ratio(&what, &pair[0], &pair[1], bytes, share));
+        }
+        // It is of one thread, whatever the statistics have.
+        if threads == "1" {
+            for (pair, (bits, size)) in counted.chunks_exact(2).zip(COUNTED) {
+                let what = format!(
+                    "only counting how often each number of {bits} bits is there, {cores}; peer: reading the bytes"
+                );
+                rows.push(throughput_beside(&what, &pair[0], &pair[1], VALUES as u64 * size));
+            }
         }
     }
     Ok(rows)
@@ -88,8 +101,36 @@ pub fn child() -> Outcome<()> {
             }],
         )
     });
-    process::print(&sides.collect::<Vec<_>>().concat());
+    let mut all = sides.collect::<Vec<_>>().concat();
+    for (_, size) in COUNTED {
+        let bytes = &raw[..VALUES * size as usize];
+        let mut counts = vec![[0u32; TABLES]; 1 << (8 * size)];
+        all.extend(in_turn(
+            ROUNDS,
+            [&mut || count(black_box(bytes), size, &mut counts), &mut || {
+                black_box(read(black_box(bytes)));
+            }],
+        ));
+        black_box(&counts);
+    }
+    process::print(&all);
     Ok(())
+}
+
+/// Numbers side by side are counted apart, for an increment that meets the one before has to wait for it.
+const TABLES: usize = 4;
+
+fn count(bytes: &[u8], size: u64, counts: &mut [[u32; TABLES]]) {
+    if size == 1 {
+        for four in bytes.as_chunks::<TABLES>().0 {
+            four.iter().enumerate().for_each(|(i, v)| counts[usize::from(*v)][i] += 1);
+        }
+    } else {
+        for four in bytes.as_chunks::<2>().0.as_chunks::<TABLES>().0 {
+            let each = four.iter().enumerate();
+            each.for_each(|(i, v)| counts[usize::from(u16::from_le_bytes(*v))][i] += 1);
+        }
+    }
 }
 
 fn tensor(dtype: DType, bytes: Vec<u8>) -> Outcome<Tensor> {
