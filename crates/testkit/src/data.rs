@@ -22,7 +22,7 @@ pub fn reference(part: &str) -> Option<PathBuf> {
     wanted(locate("reference", "WEIGHBRIDGE_REFERENCE", part))
 }
 
-/// The folders of small models with layers in `families` of [`reference`], one or more an architecture.
+/// The folders of small models with layers in `families` of [`reference()`], one or more an architecture.
 pub const FAMILIES: [&str; 17] = [
     "xlmr-unigram",
     "bert-unigram",
