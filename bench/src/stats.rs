@@ -37,12 +37,17 @@ const CASES: [(&str, u64, f64); 6] = [
 /// What statistics of small types come down to, and so the limit of their speed: bits and bytes of a number.
 const COUNTED: [(u32, u64); 2] = [(8, 1), (16, 2)];
 
+/// Where f32 are not in the caches, their statistics need two walks: no value can be counted before the
+/// smallest and the largest are known.
+const WALKS: usize = 2;
+
 pub fn measure(_: &Files) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     for (cores, threads) in [("one thread", "1"), ("all cores", "0")] {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(CHILD).env("RAYON_NUM_THREADS", threads);
-        let samples: [Samples; 2 * (CASES.len() + COUNTED.len())] = process::samples(&mut command)?;
+        let samples: [Samples; 2 * (CASES.len() + COUNTED.len() + 1)] =
+            process::samples(&mut command)?;
         let (ours, counted) = samples.split_at(2 * CASES.len());
         for (pair, (name, size, share)) in ours.chunks_exact(2).zip(CASES) {
             let what = format!("statistics of {name}, {cores}; peer: reading the bytes");
@@ -57,6 +62,11 @@ pub fn measure(_: &Files) -> Outcome<Vec<Row>> {
                 );
                 rows.push(throughput_beside(&what, &pair[0], &pair[1], VALUES as u64 * size));
             }
+            let walks = &counted[2 * COUNTED.len()..];
+            let what = format!(
+                "only reading f32 {WALKS} times, from the first to the last, {cores}; peer: reading the bytes"
+            );
+            rows.push(throughput_beside(&what, &walks[0], &walks[1], VALUES as u64 * 4));
         }
     }
     Ok(rows)
@@ -113,8 +123,22 @@ pub fn child() -> Outcome<()> {
         ));
         black_box(&counts);
     }
+    let walk = |_| raw.as_chunks::<64>().0.iter().fold([0u64; 8], add_line);
+    all.extend(in_turn(
+        ROUNDS,
+        [&mut || drop(black_box((0..WALKS).map(walk).collect::<Vec<_>>())), &mut || {
+            black_box(read(black_box(&raw)));
+        }],
+    ));
     process::print(&all);
     Ok(())
+}
+
+fn add_line(mut sums: [u64; 8], line: &[u8; 64]) -> [u64; 8] {
+    for (sum, eight) in sums.iter_mut().zip(line.as_chunks::<8>().0) {
+        *sum = sum.wrapping_add(u64::from_le_bytes(*eight));
+    }
+    sums
 }
 
 /// Numbers side by side are counted apart, for an increment that meets the one before has to wait for it.

@@ -5,10 +5,10 @@
 mod bins;
 mod codes;
 
-pub use bins::{Bins, EDGES};
+pub use bins::{Binned, Bins, EDGES};
 pub use codes::CodeCounts;
 
-use crate::simd::{Eight, Level, dispatch};
+use crate::simd::{Eight, Level, Prefetcher, dispatch};
 
 /// Values that are counted together, as many as the nearest cache holds: counts of fewer than 2^24
 /// are exact in f32.
@@ -128,7 +128,11 @@ fn sums_with<V: Eight>(token: V::Token, values: &[f32]) -> Moments {
     let (mut squares, mut more_squares) = ([0f64; 8], [0f64; 8]);
     let (sixteens, behind) = values.as_chunks::<16>();
     let (last, rest) = behind.as_chunks::<8>();
-    for sixteen in sixteens {
+    let mut next = Prefetcher::behind(values);
+    for (place, sixteen) in sixteens.iter().enumerate() {
+        if place % 2 == 0 {
+            next.advance();
+        }
         let (x, y) = (V::load(token, &sixteen[..8]), V::load(token, &sixteen[8..]));
         x.add_moments(&mut sums, &mut squares);
         y.add_moments(&mut more_sums, &mut more_squares);

@@ -302,6 +302,44 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
+    fn lower_halves(self, other: Self) -> [u16; 16] {
+        let mut halves = [0; 16];
+        // SAFETY: the processor has AVX2, see the token; there is room for sixteen halves.
+        unsafe {
+            let (even, odd) = (_mm256_castps_si256(self.0), _mm256_castps_si256(other.0));
+            let both = _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd));
+            _mm256_storeu_si256(halves.as_mut_ptr().cast(), both);
+        }
+        halves
+    }
+
+    #[inline(always)]
+    fn look_up(_: Token, table: &[u8; 16], places: &[u8; 32]) -> [u8; 32] {
+        let mut found = [0; 32];
+        // SAFETY: the processor has AVX2, see the token; there are sixteen and 32 bytes, and room for 32.
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            let places = _mm256_loadu_si256(places.as_ptr().cast());
+            _mm256_storeu_si256(found.as_mut_ptr().cast(), _mm256_shuffle_epi8(table, places));
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn zeros(_: Token, a: &[u16; 16], b: &[u16; 16]) -> u32 {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen numbers of each.
+        unsafe {
+            let [even, odd] = [a, b].map(|numbers| {
+                let numbers = _mm256_loadu_si256(numbers.as_ptr().cast());
+                _mm256_cmpeq_epi16(numbers, _mm256_setzero_si256())
+            });
+            // A byte of each number is enough.
+            let bytes = _mm256_blendv_epi8(even, odd, _mm256_set1_epi16(0xFF00u16.cast_signed()));
+            _mm256_movemask_epi8(bytes).cast_unsigned()
+        }
+    }
+
+    #[inline(always)]
     fn from_u8(_: Token, bytes: [u8; 8]) -> Self {
         // SAFETY: the processor has AVX2, see the token; there are eight bytes.
         F32x8(unsafe {

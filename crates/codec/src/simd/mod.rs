@@ -163,6 +163,34 @@ pub trait Eight: Vector {
         }
     }
 
+    /// The lower halves of the bits of all lanes: lane `i` of `self` at `2 * i`, and that of `other` behind it.
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the upper halves are dropped")]
+    fn lower_halves(self, other: Self) -> [u16; 16] {
+        let (a, b) = (self.to_array(), other.to_array());
+        std::array::from_fn(|i| if i % 2 == 0 { a[i / 2] } else { b[i / 2] }.to_bits() as u16)
+    }
+
+    /// For each of 32 places, all below sixteen, what a table has there.
+    #[inline(always)]
+    fn look_up(_: Self::Token, table: &[u8; 16], places: &[u8; 32]) -> [u8; 32] {
+        let mut found = [0; 32];
+        for (found, place) in found.iter_mut().zip(places) {
+            *found = table[usize::from(place % 16)];
+        }
+        found
+    }
+
+    /// A bit for each of 32 numbers, which is set where that is zero: `2 * i` for `a[i]`, and the next one
+    /// for `b[i]`.
+    #[inline(always)]
+    fn zeros(_: Self::Token, a: &[u16; 16], b: &[u16; 16]) -> u32 {
+        let pairs = a.iter().zip(b).enumerate();
+        pairs.fold(0, |bits, (i, (a, b))| {
+            bits | (u32::from(*a == 0) | u32::from(*b == 0) << 1) << (2 * i)
+        })
+    }
+
     /// The sums of the lanes of each, like [`Eight::sum`].
     #[inline(always)]
     fn sum_each<const N: usize>(vectors: [Self; N]) -> [f32; N] {

@@ -93,7 +93,17 @@ fn integers_with<V: Eight>(
         V::from_u8(token, eight),
         V::from_i8(token, eight),
     ];
-    (rounded, V::truncate(four), read.into_iter().flat_map(|v| v.to_array()).collect())
+    let mut read: Vec<f32> = read.into_iter().flat_map(|v| v.to_array()).collect();
+    let [a, b, c, d] = four;
+    let halves = [a.lower_halves(b), c.lower_halves(d)];
+    let [even, odd] = halves.map(|halves| halves.map(|half| half % 3));
+    let zeros = V::zeros(token, &even, &odd);
+    read.extend(halves.as_flattened().iter().map(|half| f32::from(*half)));
+    read.extend((0..32).map(|bit| (zeros >> bit & 1) as f32));
+    let mut places = [0; 32];
+    places.iter_mut().zip(halves.as_flattened()).for_each(|(to, from)| *to = (from % 16) as u8);
+    read.extend(V::look_up(token, &bytes, &places).map(f32::from));
+    (rounded, V::truncate(four), read)
 }
 
 fn fields_with<V: Eight>(

@@ -1,90 +1,228 @@
-//! Counts of values between the edges of a histogram.
+//! Counts of values between the edges of a histogram, and the few values near another one.
 
-use super::{TOGETHER, count_below};
-use crate::simd::{Eight, Level, dispatch};
+use super::{TOGETHER, collect_between, count_below};
+use crate::simd::{Eight, Level, Prefetcher, dispatch};
 
 /// Edges between the bins of a histogram.
 pub const EDGES: usize = 9;
 
-/// Ten bins of the same width, as a value's place among them: times a factor, plus another number.
+/// Ten bins of the same width, and a range whose values are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Bins {
     edges: [f32; EDGES],
-    /// What makes a value its place, where that is exact enough.
-    place: Option<[f32; 2]>,
-    /// How far a place may be off.
-    error: f32,
+    near: [f32; 2],
+    grid: Option<Grid>,
 }
 
+/// What was found among some values.
+#[derive(Clone, Debug, Default)]
+pub struct Binned {
+    /// For each edge, how many are below it. NaN is below none.
+    pub below: [u64; EDGES],
+    /// How many are below the range whose values are kept.
+    pub before: u64,
+    /// Values in that range.
+    pub near: Vec<f32>,
+}
+
+/// Numbers that values are given: the lower half of the bits of value times factor plus offset, which
+/// is a whole number there. A larger value never has a smaller number, however it is rounded. So
+/// comparing numbers decides, unless a value has one of the few that the value has which it is
+/// compared with.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    factor: f32,
+    offset: f32,
+    /// The first value of bin `i` has a number between `i << STEP_BITS` and this much more.
+    blur: u16,
+    /// The number of the first value that is kept, and how much larger that behind the last one is.
+    first: u16,
+    span: u16,
+}
+
+/// Numbers that belong to a bin, as a power of two.
+const STEP_BITS: u32 = 11;
+
+/// From here on floats are whole numbers, and there is room on both sides.
+const WHOLE: f32 = 1.5 * (1u32 << 23) as f32;
+
 impl Bins {
-    /// Of values between two numbers. `edges` are the smallest values of all bins but the first.
-    #[allow(clippy::cast_possible_truncation, reason = "the error counts what is rounded off")]
-    pub fn new(min: f64, max: f64, edges: [f32; EDGES]) -> Bins {
-        let step = (max - min) / (EDGES + 1) as f64;
-        let (factor, offset) = (1.0 / step, -min / step);
-        // Both numbers, the place and the edges are rounded to f32, each by half of a unit in the last
-        // place or less; twice that is room enough.
-        let largest = min.abs().max(max.abs()) * factor + offset.abs() + (EDGES + 1) as f64;
-        let error = (largest * 4.0 * f64::from(f32::EPSILON)) as f32;
-        let place = [factor as f32, offset as f32];
-        let is_exact = place.iter().all(|v| v.is_finite()) && factor as f32 > 0.0 && error < 0.01;
-        Bins { edges, place: is_exact.then_some(place), error }
+    /// Of values between two numbers. `edges` are the smallest values of all bins but the first. Values
+    /// are kept that are not below the first of `near`, but below the second.
+    pub fn new(min: f32, max: f32, edges: [f32; EDGES], near: [f32; 2]) -> Bins {
+        Bins { edges, near, grid: Grid::new(min, max, edges, near) }
     }
 
-    /// Adds to `counts`, for each edge, how many values are below it. NaN is below none. Whoever knows
-    /// that all values are finite gets them counted faster.
-    pub fn count(&self, level: Level, values: &[f32], finite: bool, counts: &mut [u64; EDGES]) {
+    /// Adds what is among some values, all of which lie between the two numbers or are not finite.
+    /// Whoever knows that all are finite gets them counted faster.
+    pub fn count(&self, level: Level, values: &[f32], finite: bool, found: &mut Binned) {
         for part in values.chunks(TOGETHER) {
-            if !finite || !count_bins(level, part, *self, counts) {
-                count_below(level, part, &self.edges, counts);
+            if !finite || !count_by_number(level, part, self, found) {
+                count_below(level, part, &self.edges, &mut found.below);
+                found.before += collect_between(level, part, self.near, &mut found.near);
             }
         }
+    }
+}
+
+impl Grid {
+    /// None where numbers would not be exact enough.
+    #[allow(clippy::cast_possible_truncation, reason = "what comes of it is looked at")]
+    fn new(min: f32, max: f32, edges: [f32; EDGES], near: [f32; 2]) -> Option<Grid> {
+        let bins = (EDGES + 1) as f64;
+        let factor = bins * f64::from(1u32 << STEP_BITS) / (f64::from(max) - f64::from(min));
+        let offset = (-f64::from(min) * factor).round();
+        // So that factor and offset, rounded, move no value by more than a number.
+        let is_exact = offset.abs() < 2f64.powi(21) && (factor as f32).is_normal();
+        let mut grid = Grid {
+            factor: factor as f32,
+            offset: WHOLE + offset as f32,
+            blur: 0,
+            first: 0,
+            span: 0,
+        };
+        let blurs = |grid: &Grid| {
+            let places = (1..).map(|bin: i32| bin << STEP_BITS);
+            let numbers = edges.map(|edge| grid.number(edge));
+            let mut blurs = places.zip(numbers).map(|(place, number)| number.wrapping_sub(place));
+            blurs.next().map(|first| blurs.fold((first, first), |(a, b), v| (a.min(v), b.max(v))))
+        };
+        let (least, _) = blurs(&grid).filter(|_| is_exact)?;
+        grid.offset -= least.min(grid.number(min)) as f32;
+        // Whatever was rounded on the way: this decides.
+        let (least, most) = blurs(&grid)?;
+        let [first, last] = near.map(|v| grid.number(v.clamp(min, max)));
+        let fits = |number: i32| u16::try_from(number).ok().filter(|n| *n <= i16::MAX as u16);
+        fits(least).and(fits(grid.number(min))).and(fits(grid.number(max)))?;
+        (grid.blur, grid.first) = (fits(most).filter(|blur| *blur <= 8)?, fits(first)?);
+        grid.span = fits(last.checked_sub(first)?)?;
+        Some(grid)
+    }
+
+    /// The number of a value.
+    #[inline(always)]
+    fn number(&self, value: f32) -> i32 {
+        let bits = value.mul_add(self.factor, self.offset).to_bits();
+        bits.cast_signed().wrapping_sub(WHOLE.to_bits().cast_signed())
     }
 }
 
 dispatch! {
-    /// Like [`count_below`], for no more than [`TOGETHER`] values, which are finite, in a fraction of the
-    /// time. False, with nothing counted, if a value is so near to an edge that rounding decides.
-    fn count_bins(values: &[f32], bins: Bins, counts: &mut [u64; EDGES]) -> bool
-        = eight count_bins_with;
+    /// Counts no more than [`TOGETHER`] values, which are finite, in a fraction of the time. False, with
+    /// nothing counted, if too many of them have to be looked at one by one.
+    fn count_by_number(values: &[f32], bins: &Bins, found: &mut Binned) -> bool
+        = eight count_by_number_with;
 }
+
+/// Values whose numbers are made at once.
+const GROUP: usize = 32;
+
+/// Pairs of bins, and how many groups can be counted before one of a pair fills its half of a byte.
+const PAIRS: usize = EDGES.div_ceil(2);
+const MOST_IN_HALF: usize = 15;
+
+/// What a value of each bin adds to the counts of each pair.
+const PAIR_TABLES: [[u8; 16]; PAIRS] = {
+    let mut tables = [[0; 16]; PAIRS];
+    let mut pair = 0;
+    while pair < PAIRS {
+        tables[pair][2 * pair] = 1;
+        tables[pair][2 * pair + 1] = 1 << 4;
+        pair += 1;
+    }
+    tables
+};
 
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, reason = "there are few bins")]
-fn count_bins_with<V: Eight>(
+fn count_by_number_with<V: Eight>(
     token: V::Token,
     values: &[f32],
-    bins: Bins,
-    counts: &mut [u64; EDGES],
+    bins: &Bins,
+    found: &mut Binned,
 ) -> bool {
-    let Some([factor, offset]) = bins.place else { return false };
-    let (factor, offset) = (V::splat(token, factor), V::splat(token, offset));
-    // Adding and subtracting it leaves the nearest whole number.
-    let whole = V::splat(token, 1.5 * (1u32 << 23) as f32);
-    let mut nearest = V::splat(token, 1.0);
-    let mut below = [[0u8; 32]; EDGES];
-    let (groups, rest) = values.as_chunks::<32>();
-    for group in groups {
-        let places: [V; 4] =
-            std::array::from_fn(|i| V::load(token, &group[8 * i..]).fused_mul_add(factor, offset));
-        for place in places {
-            nearest = place.sub(place.add(whole).sub(whole)).abs().min(nearest);
+    let Some(grid) = bins.grid else { return false };
+    let (factor, offset) = (V::splat(token, grid.factor), V::splat(token, grid.offset));
+    // A block has few values for a lane, so that its counts fit a byte.
+    let (mut counts, mut before) = ([[0u8; GROUP]; 2 * PAIRS], [[0u16; GROUP / 2]; 2]);
+    let (groups, rest) = values.as_chunks::<GROUP>();
+    // Groups with values that have to be looked at: nobody can guess which, so there is no branch.
+    let (mut listed, mut hits) = ([0; TOGETHER / GROUP], 0);
+    let mut next = Prefetcher::behind(values);
+    for (part, groups) in groups.chunks(MOST_IN_HALF).enumerate() {
+        // Two bins share a byte, while the counts of either fit half of it.
+        let mut pairs = [[0u8; GROUP]; PAIRS];
+        for (place, group) in groups.iter().enumerate() {
+            next.advance();
+            let [a, b, c, d] = std::array::from_fn(|i| {
+                V::load(token, &group[8 * i..]).fused_mul_add(factor, offset)
+            });
+            let numbers = [a.lower_halves(b), c.lower_halves(d)];
+            let mut bin = [0u8; GROUP];
+            let each = numbers[0].iter().zip(&numbers[1]);
+            for (bins, (a, b)) in bin.as_chunks_mut::<2>().0.iter_mut().zip(each) {
+                *bins = (a >> STEP_BITS | (b >> STEP_BITS) << 8).to_le_bytes();
+            }
+            for (pair, table) in pairs.iter_mut().zip(&PAIR_TABLES) {
+                let ones = V::look_up(token, table, &bin);
+                pair.iter_mut().zip(ones).for_each(|(count, one)| *count += one);
+            }
+            for (count, number) in before.as_flattened_mut().iter_mut().zip(numbers.as_flattened())
+            {
+                *count += u16::from(number.cast_signed() < grid.first.cast_signed());
+            }
+            // Zero where the number is one of those of an edge, or of the range.
+            let mut apart = [[0u16; GROUP / 2]; 2];
+            for (apart, number) in apart.as_flattened_mut().iter_mut().zip(numbers.as_flattened()) {
+                let from_edge = (number & ((1 << STEP_BITS) - 1)).saturating_sub(grid.blur);
+                let from_range = number.wrapping_sub(grid.first).saturating_sub(grid.span);
+                *apart = from_edge.min(from_range);
+            }
+            let doubts = V::zeros(token, &apart[0], &apart[1]);
+            listed[hits] = ((part * MOST_IN_HALF + place) as u64) << 32 | u64::from(doubts);
+            hits += usize::from(doubts != 0);
         }
-        let places = V::truncate(places);
-        for (edge, below) in below.iter_mut().enumerate() {
-            for (count, place) in below.iter_mut().zip(places) {
-                // One block has few values for a lane, so that its counts fit a byte.
-                *count += u8::from(place.cast_signed() <= edge as i8);
+        for (counts, pair) in counts.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
+            for i in 0..GROUP {
+                counts[0][i] += pair[i] & 15;
+                counts[1][i] += pair[i] >> 4;
             }
         }
     }
-    if nearest.to_array().iter().any(|distance| *distance <= bins.error) {
+    if hits > groups.len() / 2 + 1 {
         return false;
     }
-    for ((count, below), edge) in counts.iter_mut().zip(below).zip(bins.edges) {
-        *count += below.iter().map(|n| u64::from(*n)).sum::<u64>();
+    let mut sum = 0;
+    for (below, counts) in found.below.iter_mut().zip(counts) {
+        sum += counts.iter().map(|n| u64::from(*n)).sum::<u64>();
+        *below += sum;
+    }
+    found.before += before.as_flattened().iter().map(|n| u64::from(*n)).sum::<u64>();
+    for entry in &listed[..hits] {
+        let (group, mut doubts) = (&groups[(entry >> 32) as usize], *entry as u32);
+        while doubts != 0 {
+            let bit = doubts.trailing_zeros() as usize;
+            doubts &= doubts - 1;
+            // As `zeros` and `lower_halves` put them.
+            let value = group[bit % 2 * 16 + bit / 2 % 2 * 8 + bit / 4];
+            let number = grid.number(value);
+            // It was taken to be in this bin.
+            let edge = (number >> STEP_BITS) as usize;
+            if let Some(edge) = edge.checked_sub(1).filter(|e| *e < EDGES) {
+                found.below[edge] += u64::from(value < bins.edges[edge]);
+            }
+            let is_before = value < bins.near[0];
+            found.before += u64::from(is_before && number >= i32::from(grid.first));
+            if !is_before && value < bins.near[1] {
+                found.near.push(value);
+            }
+        }
+    }
+    for (count, edge) in found.below.iter_mut().zip(bins.edges) {
         *count += rest.iter().filter(|v| **v < edge).count() as u64;
     }
+    found.before += rest.iter().filter(|v| **v < bins.near[0]).count() as u64;
+    found.near.extend(rest.iter().filter(|v| **v >= bins.near[0] && **v < bins.near[1]));
     true
 }
 
@@ -106,35 +244,48 @@ mod tests {
             f64::from(state >> 8) / f64::from(1 << 24)
         };
         let ranges = [(-1.0, 1.0), (0.0, 3e-5), (-7e8, 2e4), (1000.0, 1000.5), (1e-45, 4e-45)];
-        let mut fast = 0;
+        let mut fast = [0; 3];
         for (min, max) in ranges {
             let edges = edges(min, max);
-            let bins = Bins::new(min, max, edges);
-            for near in [false, true] {
-                for n in [0, 1, 31, 32, 100, 4096, 10_000] {
+            for (low, high) in [(0.49, 0.51), (0.0, 0.001), (0.9, 2.0), (0.5, 0.5), (-1.0, 3.0)] {
+                let near = [low, high].map(|part| (min + (max - min) * part) as f32);
+                let bins = Bins::new(min as f32, max as f32, edges, near);
+                let lengths = [0, 1, 31, 32, 100, 4096, 10_000];
+                for (n, beside) in
+                    lengths.map(|n| [0, 1, 2].map(|beside| (n, beside))).as_flattened()
+                {
                     let value = |i: usize| {
-                        let edge = edges[i % EDGES];
-                        match i % 50 {
-                            0 if near => edge,
-                            1 if near => edge.next_down(),
-                            2 if near => edge.next_up(),
+                        let edge = [edges[i % EDGES], near[i % 2]][i % 7 % 2];
+                        let shift = i % [usize::MAX, 50, 4][*beside];
+                        let value = match shift {
+                            0 => edge,
+                            1 => edge.next_down(),
+                            2 => edge.next_up(),
                             _ => (min + (max - min) * next()) as f32,
-                        }
+                        };
+                        value.clamp(min as f32, max as f32)
                     };
-                    let values: Vec<f32> = (0..n).map(value).collect();
-                    let below = |edge: &f32| values.iter().filter(|v| *v < edge).count() as u64;
-                    let expected: Vec<u64> = edges.iter().map(below).collect();
+                    let values: Vec<f32> = (0..*n).map(value).collect();
+                    let below = |edge: f32| values.iter().filter(|v| **v < edge).count() as u64;
+                    let mut kept: Vec<f32> =
+                        values.iter().copied().filter(|v| *v >= near[0] && *v < near[1]).collect();
+                    kept.sort_by(f32::total_cmp);
                     for level in Level::available() {
-                        let mut counts = [0; EDGES];
-                        bins.count(level, &values, true, &mut counts);
-                        assert_eq!(counts.to_vec(), expected, "{level} {min} {max} {n}");
-                        let part = &values[..n.min(TOGETHER)];
-                        fast += u32::from(count_bins(level, part, bins, &mut [0; EDGES]));
+                        let mut found = Binned::default();
+                        bins.count(level, &values, true, &mut found);
+                        let what = format!("{level} {min} {max} {n} {low} {beside}");
+                        assert_eq!(found.below, edges.map(below), "{what}");
+                        assert_eq!(found.before, below(near[0]), "{what}");
+                        found.near.sort_by(f32::total_cmp);
+                        assert_eq!(found.near, kept, "{what}");
+                        let part = &values[..(*n).min(TOGETHER)];
+                        let fast = &mut fast[*beside];
+                        *fast += u32::from(count_by_number(level, part, &bins, &mut found));
                     }
                 }
             }
         }
-        // Most are counted the fast way, where values are not put beside edges.
-        assert!(fast > 20, "{fast}");
+        // Most are counted the fast way, but where many values are put beside edges.
+        assert!(fast[0] > 100 && fast[1] > 50 && fast[2] < fast[1], "{fast:?}");
     }
 }

@@ -7,7 +7,7 @@ use super::{Bins, Stats};
 use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::Level;
-use weighbridge_codec::tally::{self, EDGES, Moments, collect_between, count_below};
+use weighbridge_codec::tally::{Binned, Bins as Counter, EDGES, Moments, count_below};
 use weighbridge_format::{Encoding, Error, Tensor};
 use zerocopy::FromBytes;
 
@@ -61,22 +61,21 @@ struct First {
 /// What the second walk finds.
 #[derive(Default)]
 struct Second {
-    below: [u64; EDGES],
-    /// Values near the median, how many there were, and how many are below them.
-    near: Vec<f32>,
+    binned: Binned,
+    /// How many values are near the median, whether they were kept or not.
     nearby: u64,
-    before: u64,
 }
 
 impl Second {
     /// The values of a rank and of the same or the next one, if they were collected.
     fn select(&mut self, lower: u64, upper: u64) -> Option<[f32; 2]> {
-        let place = usize::try_from(lower.checked_sub(self.before)?).ok()?;
-        let is_whole = self.near.len() as u64 == self.nearby;
-        if !is_whole || upper - self.before >= self.nearby {
+        let Binned { before, near, .. } = &mut self.binned;
+        let place = usize::try_from(lower.checked_sub(*before)?).ok()?;
+        let is_whole = near.len() as u64 == self.nearby;
+        if !is_whole || upper - *before >= self.nearby {
             return None;
         }
-        let (_, found, above) = self.near.select_nth_unstable_by(place, f32::total_cmp);
+        let (_, found, above) = near.select_nth_unstable_by(place, f32::total_cmp);
         let next = above.iter().copied().fold(f32::INFINITY, f32::min);
         Some([*found, if upper == lower { *found } else { next }])
     }
@@ -102,8 +101,9 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     let mut bins = Bins::new(s.min, s.max, false);
     let edges = std::array::from_fn(|i| bins.edges.get(i + 1).map_or(f32::INFINITY, |e| above(*e)));
     let around = around_median(first.sample);
-    let counted = tally::Bins::new(s.min, s.max, edges);
-    let mut second = count(tensor, level, counted, &first.finite, around)?;
+    // Neither of the two is collected: either may be there in great numbers.
+    let counter = Counter::new(m.min, m.max, edges, [around[0].next_up(), around[1]]);
+    let mut second = count(tensor, level, &counter, &first.finite)?;
     let [lower, upper] = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
     let [lower, upper] = match second.select(lower, upper) {
         Some(found) => found.map(f64::from),
@@ -111,9 +111,10 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     };
     s.median = f64::midpoint(lower, upper) + 0.0;
     let mut before = 0;
-    let ends = second.below.iter().map(|below| below - m.negative_inf).take(bins.counts.len() - 1);
+    let below = second.binned.below.iter().take(bins.counts.len() - 1);
+    let ends = below.map(|below| below.saturating_sub(m.negative_inf));
     for (count, end) in bins.counts.iter_mut().zip(ends.chain([m.finite])) {
-        *count = end - before;
+        *count = end.saturating_sub(before);
         before = end;
     }
     s.histogram = bins.into_list();
@@ -121,10 +122,7 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
 }
 
 fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
-    // More of a large tensor: the more values there are, the fewer of them should be collected.
-    let count = tensor.count();
-    let every = (count >> 16).clamp(16, 512).max(count >> 21);
-    let every = usize::try_from(every).unwrap_or(BLOCK).min(BLOCK);
+    let every = sampled(tensor.count());
     walk(
         tensor,
         First::default,
@@ -149,47 +147,50 @@ fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
     )
 }
 
+/// Of how many values one is taken for the sample. A larger one takes longer, and the more values there
+/// are, the more it pays to have fewer of them to collect: both together take least where this grows
+/// as the cubic root of their number.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn sampled(count: u64) -> usize {
+    let every = 32.0 * (count as f64 / f64::from(1u32 << 20)).cbrt();
+    every.clamp(16.0, BLOCK as f64) as usize
+}
+
 /// Two values that the median is hardly ever not between, by a sample: three and a half standard
 /// deviations of its rank away.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn around_median(mut sample: Vec<f32>) -> [f32; 2] {
     let (half, away) = (sample.len() / 2, (1.75 * (sample.len() as f64).sqrt()) as usize + 1);
-    let mut at = |place: Option<usize>| {
-        let place = place.filter(|place| *place < sample.len())?;
-        Some(*sample.select_nth_unstable_by(place, f32::total_cmp).1)
-    };
-    [
-        at(half.checked_sub(away)).unwrap_or(f32::NEG_INFINITY),
-        at(half.checked_add(away)).unwrap_or(f32::INFINITY),
-    ]
+    if half < away || half + away >= sample.len() {
+        return [f32::NEG_INFINITY, f32::INFINITY];
+    }
+    let (_, low, above) = sample.select_nth_unstable_by(half - away, f32::total_cmp);
+    let (_, high, _) = above.select_nth_unstable_by(2 * away - 1, f32::total_cmp);
+    [*low, *high]
 }
 
 fn count(
     tensor: &Tensor,
     level: Level,
-    bins: tally::Bins,
+    counter: &Counter,
     finite: &[bool],
-    [low, high]: [f32; 2],
 ) -> Result<Second, Error> {
-    // Neither of the two is collected: either may be there in great numbers.
-    let near = [low.next_up(), high];
     walk(
         tensor,
         Second::default,
-        |second, number, values| {
+        |Second { binned, nearby }, number, values| {
             let is_finite = finite.get(number).copied().unwrap_or(false);
-            let had = second.near.len();
-            bins.count(level, values, is_finite, &mut second.below);
-            second.before += collect_between(level, values, near, &mut second.near);
-            second.nearby += (second.near.len() - had) as u64;
-            second.near.truncate(MOST);
+            let had = binned.near.len();
+            counter.count(level, values, is_finite, binned);
+            *nearby += (binned.near.len() - had) as u64;
+            binned.near.truncate(MOST);
         },
         |mut a, b| {
-            a.below.iter_mut().zip(b.below).for_each(|(a, b)| *a += b);
-            a.before += b.before;
+            a.binned.below.iter_mut().zip(b.binned.below).for_each(|(a, b)| *a += b);
+            a.binned.before += b.binned.before;
             a.nearby += b.nearby;
-            if a.near.len() + b.near.len() <= MOST {
-                a.near.extend(b.near);
+            if a.binned.near.len() + b.binned.near.len() <= MOST {
+                a.binned.near.extend(b.binned.near);
             }
             a
         },
