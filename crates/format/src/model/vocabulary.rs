@@ -3,6 +3,7 @@
 use crate::source::Bytes;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 mod index;
@@ -26,9 +27,15 @@ pub struct Vocabulary {
     settled: Arc<OnceLock<Bytes>>,
     starts: Arc<OnceLock<Starts>>,
     index: Arc<OnceLock<Index>>,
+    /// How many tokens were looked for before there was an index.
+    asked: Arc<AtomicU32>,
     /// Special tokens by name (`pad`, `unk`, `cls`, `sep`, `mask`).
     pub special: Vec<(String, u32)>,
 }
+
+/// So many tokens are looked for one after the other: that takes a fraction of what making an index does, and
+/// many ask for no more.
+const FEW: u32 = 3;
 
 /// Where tokens begin, in half the memory where they are not too many bytes for that.
 #[derive(Debug)]
@@ -126,8 +133,8 @@ impl Vocabulary {
     }
 
     fn new(entries: Bytes, prefix: Prefix, count: usize) -> Vocabulary {
-        let (settled, starts, index) = Default::default();
-        Vocabulary { entries, prefix, count, settled, starts, index, special: Vec::new() }
+        let (settled, starts, index, asked) = Default::default();
+        Vocabulary { entries, prefix, count, settled, starts, index, asked, special: Vec::new() }
     }
 
     fn walk(view: &Bytes, prefix: Prefix, count: usize) -> Result<(Vocabulary, usize), BadEntry> {
@@ -203,7 +210,20 @@ impl Vocabulary {
 
     /// The number of a token; of several that are the same, the first one's.
     pub fn find(&self, token: &str) -> Option<usize> {
+        if self.index.get().is_none() && self.asked.fetch_add(1, Ordering::Relaxed) < FEW {
+            return self.walk_to(token.as_bytes());
+        }
         self.index().find(token.as_bytes(), |id| self.at(id))
+    }
+
+    /// The number of a token, by comparing one after the other.
+    fn walk_to(&self, wanted: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        (0..self.count).find(|_| {
+            let (token, next) = self.raw(at);
+            at = next;
+            token == wanted
+        })
     }
 
     /// The first token that was there before: its number, and the earlier one's.
@@ -324,6 +344,23 @@ mod tests {
             assert_eq!(v.token(tokens.len()), None);
             let again = Vocabulary::from_tokens(tokens.iter().copied());
             assert_eq!(again.tokens().collect::<Vec<_>>(), tokens);
+        }
+    }
+
+    /// Whether they are looked for one after the other, as the first few are, or in the index.
+    #[test]
+    fn tokens_are_found_before_there_is_an_index() {
+        let tokens = ["a", "b", "", "b", "東京", "a", ""];
+        for (token, number) in
+            [("a", Some(0)), ("b", Some(1)), ("", Some(2)), ("東京", Some(4)), ("x", None)]
+        {
+            let vocabulary = Vocabulary::from_tokens(tokens);
+            for _ in 0..FEW {
+                assert_eq!(vocabulary.find(token), number);
+                assert!(vocabulary.index.get().is_none());
+            }
+            assert_eq!(vocabulary.find(token), number);
+            assert!(vocabulary.index.get().is_some());
         }
     }
 
