@@ -53,9 +53,25 @@ def test_progress_is_told_and_changes_nothing(folder, monkeypatch):
     model = weighbridge.CrossEncoder(folder)
     shown = model.predict(pairs, show_progress_bar=True)
     assert np.array_equal(shown, model.predict(pairs, show_progress_bar=False)) and shown.flags.writeable
-    assert told[0] == ("scoring", 512, len(pairs)) and told[-1] == ("scoring", len(pairs), len(pairs))
+    assert told[0] == ("scoring", 0, len(pairs)) and told[-1] == ("scoring", len(pairs), len(pairs))
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     ranked = model.rank("a", ["b", "c"], batch_size=2, show_progress_bar=False)
     assert [hit["score"] for hit in ranked] == [hit["score"] for hit in model.rank("a", ["b", "c"])]
+
+
+def test_whoever_hears_of_it_can_end_the_work(folder, monkeypatch):
+    @contextlib.contextmanager
+    def impatient(wanted):
+        def tell(stage, done, total):
+            raise KeyboardInterrupt
+
+        yield tell if wanted else None
+
+    monkeypatch.setattr("weighbridge._pairs.bar", impatient)
+    model = weighbridge.CrossEncoder(folder)
+    with pytest.raises(KeyboardInterrupt):
+        model.predict([("a", "b")] * 100, show_progress_bar=True)
+    assert model.predict(("a", "b"), show_progress_bar=False).shape == ()
 
 
 def test_a_model_for_vectors_has_no_scores():

@@ -90,14 +90,8 @@ class CrossEncoder:
         return scores if convert_to_numpy else list(scores)
 
     def _scores(self, pairs: list[tuple[str, str]], tell: Tell | None) -> NDArray[Any]:
-        """The scores of pairs; in pieces only where somebody wants to hear how far it is."""
-        scores = np.empty((len(pairs), self.num_labels), np.float32)
-        piece = max(len(pairs), 1) if tell is None else 512
-        for start in range(0, len(pairs), piece):
-            some = pairs[start : start + piece]
-            scores[start : start + len(some)] = array_of("f32", [len(some), self.num_labels], self._native.score(some))
-            if tell is not None:
-                tell("scoring", start + len(some), len(pairs))
+        # Whoever gets them may change them.
+        scores = array_of("f32", [len(pairs), self.num_labels], self._native.score(pairs, tell)).copy()
         return scores[:, 0] if self.num_labels == 1 else scores
 
     def rank(

@@ -51,6 +51,21 @@ pub(crate) fn with_bar<T>(label: &str, work: impl FnOnce(&mut Progress) -> T) ->
     done
 }
 
+/// The same for texts that are scored by a model that says how many are done.
+pub(crate) fn with_scoring_bar<T>(
+    label: &str,
+    texts: usize,
+    work: impl FnOnce(&mut dyn FnMut(usize) -> ControlFlow<()>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    with_bar(label, |progress| {
+        progress.begin(Stage::Scoring, texts as u64)?;
+        work(&mut |done| match progress.reach(done as u64) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        })
+    })
+}
+
 /// How much work of a stage takes long enough to be shown from the beginning.
 fn long(stage: Stage) -> u64 {
     match stage {
@@ -74,6 +89,7 @@ fn new_bar(label: &str, status: Status) -> ProgressBar {
         Stage::Answering => ("answering", "questions"),
         Stage::Checking => ("checking", ""),
         Stage::Merging => ("merging", "rows"),
+        Stage::Scoring => ("reranking", "texts"),
         _ => ("embedding", "texts"),
     };
     let counted = match unit {

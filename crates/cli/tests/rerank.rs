@@ -5,6 +5,9 @@ mod common;
 use common::{err, out, run};
 use serde_json::Value as Json;
 use std::path::Path;
+use weighbridge::model::Tensor;
+use weighbridge::source::View;
+use weighbridge::{Formats, Options, Output, Progress};
 use weighbridge_testkit::data;
 
 const QUESTION: &str = "how much does a lorry weigh";
@@ -77,6 +80,53 @@ fn hits_are_ordered_anew() {
         assert_eq!((&a["row"], &a["score"]), (&b["row"], &b["score"]));
     }
     assert_eq!(found["hits"].as_array().unwrap().len(), 2);
+}
+
+/// Who looks at a model learns which verb it is for.
+#[test]
+fn inspecting_says_what_a_model_is_for() {
+    let folder = common::folder_with_model();
+    let at = folder.path();
+    let said = |model: &str| out(&run(at, &["inspect", model]));
+    for name in ["cross-encoder-bert", "cross-encoder-xlmr"] {
+        let Some(model) = data::reference(&format!("families/{name}")) else { return };
+        let model = model.display().to_string();
+        let text = said(&model);
+        assert!(text.contains("; `rerank` can use it\n") && !text.contains("`embed`"), "{text}");
+        let told = object(at, &["inspect", &model, "--json"]);
+        assert_eq!(told["model"]["pair_scores"], 1);
+        common::assert_on_the_page(&told, "inspect");
+        // In a file of another format too, and what is missing is missing for that verb.
+        let output = run(at, &["convert", &model, "pairs.mcf", "--force"]);
+        assert!(output.status.success(), "{}", err(&output));
+        assert!(said("pairs.mcf").contains("; `rerank` can use it\n"), "{}", said("pairs.mcf"));
+    }
+    // Texts can't be ordered by several scores.
+    write_with_two_scores(&at.join("pairs.mcf"), &at.join("two.mcf"));
+    let text = said("two.mcf");
+    assert!(text.contains("and `rerank` not: its classifier gives a pair 2 scores\n"), "{text}");
+    assert_eq!(object(at, &["inspect", "two.mcf", "--json"])["model"]["pair_scores"], 2);
+    assert!(said("model").contains("; `embed` can use it\n"), "{}", said("model"));
+    let told = object(at, &["inspect", "model", "--json"]);
+    assert_eq!(told["model"]["pair_scores"], Json::Null);
+}
+
+/// The same model, whose classifier gives its score twice.
+fn write_with_two_scores(model: &Path, to: &Path) {
+    let mut container = weighbridge::open(model).unwrap();
+    for tensor in &mut container.tensors {
+        if !tensor.name.starts_with("classifier.out_proj.") {
+            continue;
+        }
+        let values = tensor.values_f32(0, tensor.count() as usize).unwrap().repeat(2);
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let (encoding, mut shape) = (tensor.encoding.clone(), tensor.shape.clone());
+        shape[0] = 2;
+        *tensor = Tensor::stored(&tensor.name, encoding, shape, View::owned(bytes)).unwrap();
+    }
+    let format = Formats::builtin().target(&to.to_string_lossy(), None).unwrap();
+    let plan = format.plan(&container, &Options::default()).unwrap().accept_losses(true);
+    plan.write(Output::new(to), &mut Progress::none()).unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use common::{err, folder_with_model, out, program, run};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use weighbridge_testkit::data::skip_on_this_machine;
+use weighbridge_testkit::data::{reference, skip_on_this_machine};
 
 fn samples() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -195,6 +195,28 @@ fn a_terminal_sees_how_far_the_work_is() {
     assert!(seen.contains("calibrating model") && seen.contains(" values, "), "{seen}");
     let elsewhere = run(at, &["quantize", "model", "other.mcf"]);
     assert_eq!(err(&elsewhere), "");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_sees_how_far_reranking_is() {
+    let Some(model) = reference("families/cross-encoder-bert") else { return };
+    let model = model.display().to_string();
+    let folder = folder_with_model();
+    let at = folder.path();
+    let texts: String = (0..1000).map(|n| format!("lorry {n} is on the road\n")).collect();
+    std::fs::write(at.join("texts.txt"), texts).unwrap();
+    let rerank = format!("weighbridge rerank -m '{model}' lorries -i texts.txt -k 1");
+    let Some(seen) = in_terminal(at, &rerank) else { return };
+    assert!(seen.contains("reranking texts") && seen.contains("/1,000 texts"), "{seen}");
+    let made = run(at, &["embed", "-m", "model", "-i", "texts.txt", "-o", "v.i8bin"]);
+    assert!(made.status.success(), "{}", err(&made));
+    let search = format!("weighbridge search v.i8bin lorries --rerank '{model}' -k 200");
+    let seen = in_terminal(at, &search).unwrap();
+    assert!(seen.contains("reranking hits") && seen.contains("/200 texts"), "{seen}");
+    // Elsewhere nothing is drawn.
+    let quiet = run(at, &["rerank", "-m", &model, "lorries", "-i", "texts.txt", "-k", "1"]);
+    assert_eq!(err(&quiet), "");
 }
 
 #[cfg(unix)]

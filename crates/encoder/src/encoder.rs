@@ -275,7 +275,7 @@ impl Encoder {
             return self.average(table, texts, tell);
         }
         let (ids, ranges) = self.inner.tokenize(texts, self.prompt.as_deref());
-        self.run(Texts { ids, ranges, seconds: Vec::new(), skipped: self.skipped }, tell)
+        self.run(Texts { ids, ranges, skipped: self.skipped, ..Texts::default() }, tell)
     }
 
     /// The vectors of texts that are tokens already, those around them included, one behind the other.
@@ -307,10 +307,12 @@ impl Encoder {
         self.run(Texts { ids, ranges, ..Texts::default() }, tell)
     }
 
-    /// The scores of pairs of texts, one pair behind the other.
+    /// The scores of pairs of texts, one pair behind the other. `tell` hears now and then how many are
+    /// done, and can end the work.
     pub(crate) fn score_pairs<S: AsRef<str> + Sync>(
         &self,
         pairs: &[(S, S)],
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Vec<f32>, Error> {
         let inner = &self.inner;
         let tokenize = |pairs: &[(S, S)]| {
@@ -337,7 +339,7 @@ impl Encoder {
             all.seconds.extend(part.seconds);
             all.ranges.extend(part.ranges.into_iter().map(|r| first + r.start..first + r.end));
         }
-        self.run(all, &mut |_| ControlFlow::Continue(()))
+        self.run(all, tell)
     }
 
     /// Takes texts through the model.
@@ -433,7 +435,13 @@ impl Inner {
                 batch.seconds.push(second.copied().unwrap_or(text.len()));
             }
         }
-        let texts = batch.ranges.clone();
+        let is_empty = |text: &Range<usize>| text.is_empty();
+        batch.only_first =
+            self.head.takes_first(&self.settings) && !batch.ranges.iter().any(is_empty);
+        let texts: Vec<_> = match batch.only_first {
+            true => (0..batch.ranges.len()).map(|row| row..row + 1).collect(),
+            false => batch.ranges.clone(),
+        };
         let scratch = self.run(batch, &mut turn.threads, None)?;
         let (hidden, dimensions) = (self.model.sizes().hidden, self.settings.dimensions);
         let mut texts = texts.into_iter();

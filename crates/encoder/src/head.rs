@@ -3,7 +3,7 @@
 
 mod classifier;
 
-pub(crate) use classifier::Classifier;
+pub(crate) use classifier::{Classifier, Found as FoundClassifier};
 
 use crate::kernels::lanes::layer_norm;
 use crate::kernels::walk::Activation;
@@ -207,6 +207,14 @@ impl Head {
         }
         if settings.normalize {
             normalize(vector);
+        }
+    }
+
+    /// Whether all is made of the first token's vector.
+    pub(crate) fn takes_first(&self, settings: &ResolvedSettings) -> bool {
+        match self {
+            Head::Scores(_) => true,
+            Head::Vector(_) => settings.pooling.iter().all(|mode| *mode == Pooling::Cls),
         }
     }
 

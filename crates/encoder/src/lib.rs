@@ -33,7 +33,7 @@ pub use encoder::{Encoder, PromptChoice, Purpose};
 pub use id::ModelId;
 pub use rerank::{Ranked, Reranker};
 pub use settings::{Assumption, Pooling, Precision, Settings};
-pub use support::{Lack, lacks};
+pub use support::{Lack, lacks, pair_scores};
 pub use tokenizer::Tokenizer;
 pub use weighbridge_format::Error;
 pub use weighbridge_format::spec::Prompt;

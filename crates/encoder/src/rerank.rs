@@ -3,6 +3,7 @@
 use crate::encoder::Encoder;
 use crate::layers::Packing;
 use crate::settings::{Settings, Use};
+use std::ops::ControlFlow;
 #[cfg(feature = "fs")]
 use std::path::Path;
 use weighbridge_format::{Container, Error};
@@ -81,7 +82,21 @@ impl Reranker {
     ///
     /// When the model's file is damaged, or a score is NaN or infinite, which comes of broken weights.
     pub fn score<S: AsRef<str> + Sync>(&self, pairs: &[(S, S)]) -> Result<Vec<f32>, Error> {
-        self.encoder.score_pairs(pairs)
+        self.score_telling(pairs, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Reranker::score`]. `tell` hears now and then how many of the pairs are done, and can end the
+    /// work.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reranker::score`], and [`Error::Cancelled`].
+    pub fn score_telling<S: AsRef<str> + Sync>(
+        &self,
+        pairs: &[(S, S)],
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Vec<f32>, Error> {
+        self.encoder.score_pairs(pairs, tell)
     }
 
     /// The texts in the order of how well they answer a question, the best first.
@@ -94,12 +109,27 @@ impl Reranker {
         question: &str,
         texts: &[impl AsRef<str> + Sync],
     ) -> Result<Vec<Ranked>, Error> {
+        self.rank_telling(question, texts, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Reranker::rank`]. `tell` hears now and then how many of the texts are done, and can end the
+    /// work.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Reranker::rank`], and [`Error::Cancelled`].
+    pub fn rank_telling(
+        &self,
+        question: &str,
+        texts: &[impl AsRef<str> + Sync],
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Vec<Ranked>, Error> {
         if self.labels() != 1 {
             let what = format!("the model has {} scores for a text", self.labels());
             return Err(Error::refused(what, "texts can be ranked by one"));
         }
         let pairs: Vec<_> = texts.iter().map(|text| (question, text.as_ref())).collect();
-        let scores = self.score(&pairs)?;
+        let scores = self.score_telling(&pairs, tell)?;
         let ranked = scores.into_iter().enumerate();
         let mut ranked: Vec<_> = ranked.map(|(row, score)| Ranked { row, score }).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.row.cmp(&b.row)));

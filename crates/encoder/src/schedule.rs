@@ -60,11 +60,14 @@ pub(crate) struct Texts {
     pub seconds: Vec<usize>,
     /// How many of each text's first tokens its vector is not made of.
     pub skipped: usize,
+    /// Whether only the vector of each text's first token is asked for.
+    pub only_first: bool,
 }
 
 impl Texts {
     pub(crate) fn batch(&self) -> Batch<'_> {
-        Batch { ids: &self.ids, texts: &self.ranges, seconds: &self.seconds }
+        let Texts { ids, ranges: texts, seconds, only_first, .. } = self;
+        Batch { ids, texts, seconds, only_first: *only_first }
     }
 }
 

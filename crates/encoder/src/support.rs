@@ -1,11 +1,11 @@
 //! What a model needs that the encoder does not have, by what its description says.
 
 use crate::architectures::Architecture;
-use crate::head::DENSE;
+use crate::head::{DENSE, FoundClassifier};
 use crate::settings::supported_pooling;
 use weighbridge_format::spec::tokenizer::Step;
 use weighbridge_format::spec::{Activation, Misstatement, ModelSpec, Positions, RopeScaling};
-use weighbridge_format::{Advice, Error};
+use weighbridge_format::{Advice, Container, Error};
 
 /// Modules of sentence-transformers that are understood.
 const MODULES: [&str; 5] = ["Transformer", "StaticEmbedding", "Pooling", DENSE, "Normalize"];
@@ -210,6 +210,13 @@ pub fn lacks(spec: &ModelSpec) -> Vec<Lack> {
         list.push(error);
     }
     list
+}
+
+/// How many scores a model gives to a pair of texts by the tensors that it has; none where it has no
+/// classifier behind its layers.
+pub fn pair_scores(spec: &ModelSpec, container: &Container) -> Option<u64> {
+    let prefix = Architecture::of(spec)?.tensors(container).prefix();
+    FoundClassifier::of(container, prefix).map(|found| found.labels())
 }
 
 impl Lack {

@@ -2,15 +2,19 @@
 //! they were saved by.
 
 use serde_json::Value as Json;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use weighbridge_encoder::{Encoder, Pooling, Precision, PromptChoice, Reranker, Settings};
+use weighbridge_format::{Container, Formats, Input};
 use weighbridge_testkit::data::{FAMILIES as MODELS, STATIC_MODELS as STATIC, reference};
+
+fn open(path: &Path) -> Container {
+    Formats::builtin().open(&Input::open(path).unwrap(), &Default::default()).unwrap()
+}
 
 /// The numbers of a .npy file of f32.
 fn numbers(path: &Path) -> Vec<f32> {
-    let container = weighbridge_format::Formats::builtin()
-        .open(&weighbridge_format::Input::open(path).unwrap(), &Default::default())
-        .unwrap();
+    let container = open(path);
     let tensor = &container.tensors[0];
     tensor.values_f32(0, usize::try_from(tensor.count()).unwrap()).unwrap()
 }
@@ -107,6 +111,29 @@ fn resaved(folder: &Path, place: &Path) {
     };
     copy(folder, place);
     copy(&folder.join("resaved"), place);
+}
+
+/// Where only first tokens are asked for, the last layer makes no others. That changes nothing.
+#[test]
+fn first_tokens_have_the_vectors_that_they_have_among_all() {
+    let Some(folder) = reference("families/bert-pooling/cls-mean") else { return };
+    let texts = Expected::read(&folder).texts;
+    for (precision, threads) in [(Precision::F32, 1), (Precision::F32, 3), (Precision::Q8, 1)] {
+        let settings = Settings {
+            precision,
+            threads: Some(threads),
+            normalize: Some(false),
+            ..Settings::default()
+        };
+        let both = Encoder::open_with(&folder, &settings).unwrap();
+        let settings = Settings { pooling: Some(Pooling::Cls), ..settings };
+        let first = Encoder::open_with(&folder, &settings).unwrap();
+        assert_eq!(both.dimensions(), 2 * first.dimensions());
+        let (both, first) = (both.embed(&texts).unwrap(), first.embed(&texts).unwrap());
+        for (both, first) in both.iter().zip(&first) {
+            assert_eq!(both[..first.len()], first[..], "{precision:?} {threads}");
+        }
+    }
 }
 
 #[test]
@@ -310,6 +337,32 @@ fn check_scores(folder: &Path, model: &Path, what: &str) {
     assert!(ranked.is_sorted_by(|a, b| a.score >= b.score), "{what}");
     let best = reranker.score(&[(question.as_str(), texts[ranked[0].row])]).unwrap()[0];
     assert!((best - ranked[0].score).abs() <= 1e-6 * largest, "{what}");
+}
+
+/// Whoever waits for scores hears how many there are, and can stop waiting.
+#[test]
+fn scoring_tells_how_far_it_is_and_can_be_ended() {
+    let Some(folder) = reference("families/cross-encoder-bert") else { return };
+    // Alone, this thread computes every batch and tells of each.
+    let settings = Settings { threads: Some(1), ..Settings::default() };
+    let reranker = Reranker::new(&open(&folder), &settings).unwrap();
+    let texts: Vec<_> = (0..2000).map(|i| format!("lorry {i} weighs {} tonnes", i % 44)).collect();
+    let mut told = Vec::new();
+    let all = reranker.rank_telling("how heavy is a lorry", &texts, &mut |done| {
+        told.push(done);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(all.unwrap(), reranker.rank("how heavy is a lorry", &texts).unwrap());
+    assert!(told.len() > 2 && told[0] == 0 && told.is_sorted() && told.iter().all(|n| *n < 2000));
+    let pairs: Vec<_> = texts.iter().map(|text| ("how heavy is a lorry", text.as_str())).collect();
+    let mut calls = 0;
+    let ended = reranker.score_telling(&pairs, &mut |done| {
+        calls += 1;
+        if done > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(ended, Err(weighbridge_encoder::Error::Cancelled)), "{ended:?}");
+    assert!(calls < told.len(), "{calls}");
+    assert_eq!(reranker.score(&pairs[..1]).unwrap().len(), 1);
 }
 
 /// A model for vectors has no classifier, and says so.

@@ -33,6 +33,8 @@ pub enum Stage {
     Checking,
     /// Rows of several files become those of one; rows are counted.
     Merging,
+    /// Pairs of texts get scores; pairs are counted.
+    Scoring,
 }
 
 /// How far the work is.
@@ -96,6 +98,15 @@ impl<'a> Progress<'a> {
     /// [`Error::Cancelled`] when the work is to stop.
     pub fn advance(&mut self, by: u64) -> Result<(), Error> {
         self.status.done = self.status.done.saturating_add(by);
+        self.tell()
+    }
+
+    /// So much is done in all, for work that says how far it is instead of what was added.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] when the work is to stop.
+    pub fn reach(&mut self, done: u64) -> Result<(), Error> {
+        self.status.done = done;
         self.tell()
     }
 

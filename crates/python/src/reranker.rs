@@ -6,8 +6,9 @@ use crate::error::Failure;
 use crate::fork::free;
 use crate::watch::watched;
 use pyo3::prelude::*;
+use std::ops::ControlFlow;
 use weighbridge::encoder::Settings;
-use weighbridge::{Error, models};
+use weighbridge::{Error, Stage, models};
 
 /// A model that scores pairs of texts.
 #[pyclass(frozen, module = "weighbridge._native")]
@@ -42,8 +43,23 @@ impl Reranker {
     }
 
     /// The scores of pairs, as many for each as there are labels.
-    fn score(&self, py: Python<'_>, pairs: Vec<(String, String)>) -> PyResult<Buffer> {
-        let scores = watched(py, None, |_| self.0.score(&pairs))?;
+    #[pyo3(signature = (pairs, tell=None))]
+    fn score(
+        &self,
+        py: Python<'_>,
+        pairs: Vec<(String, String)>,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<Buffer> {
+        let scores = watched(py, tell, |progress| {
+            progress.begin(Stage::Scoring, pairs.len() as u64)?;
+            let scores =
+                self.0.score_telling(&pairs, &mut |done| match progress.reach(done as u64) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                })?;
+            progress.reach(pairs.len() as u64)?;
+            Ok(scores)
+        })?;
         Ok(Buffer::of_floats(&scores))
     }
 }

@@ -81,6 +81,8 @@ pub struct ModelSummary {
     pub spec: ModelSpec,
     /// What keeps the encoder from using it, by name.
     pub lacks: Vec<String>,
+    /// How many scores its classifier gives to a pair of texts; none where it has no classifier.
+    pub pair_scores: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -155,7 +157,8 @@ pub fn model_summary(container: &Container) -> Result<Option<ModelSummary>, Erro
     lacks.extend(spec.modules.iter().filter(is_lost).map(|_| "weights of module Dense".to_owned()));
     let wrong = spec.misstatements.iter().chain(&spec.unreadable);
     lacks.extend(wrong.map(|wrong| format!("a valid {}", wrong.field)));
-    Ok(Some(ModelSummary { spec, lacks }))
+    let pair_scores = encoder::pair_scores(&spec, container);
+    Ok(Some(ModelSummary { spec, lacks, pair_scores }))
 }
 
 /// All tokens of a container: those of its vocabulary, or of the tokenizer.json in it, whatever kind

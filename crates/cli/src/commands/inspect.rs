@@ -54,16 +54,27 @@ fn text(args: &Inspect, container: &Container, detail: &Detail) -> Result<String
     Ok(out)
 }
 
-/// What the model is, and whether it can be used here.
+/// What the model is, and which verb can use it.
 pub(super) fn model_line(model: &ModelSummary) -> String {
     const MOST: usize = 5;
-    let usable = match model.lacks.as_slice() {
-        [] => "`embed` can use it".to_owned(),
-        lacks => {
+    // Vectors of a model that was trained to score pairs mean nothing, unless it says how it pools.
+    let verbs = match model.pair_scores {
+        Some(1) if model.spec.modules.is_empty() => "`rerank`",
+        Some(1) => "`embed` and `rerank`",
+        _ => "`embed`",
+    };
+    let usable = match (model.lacks.as_slice(), model.pair_scores) {
+        ([], Some(scores)) if scores != 1 => {
+            format!(
+                "{verbs} can use it, and `rerank` not: its classifier gives a pair {scores} scores"
+            )
+        }
+        ([], _) => format!("{verbs} can use it"),
+        (lacks, _) => {
             let shown = lacks.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
             let more = lacks.len().saturating_sub(MOST);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("`embed` can't use it: it would need {shown}{more}")
+            format!("{verbs} can't use it: it would need {shown}{more}")
         }
     };
     format!("{}; {}\n", safe(&model.spec.to_string()), safe(&usable))

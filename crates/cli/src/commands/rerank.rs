@@ -4,6 +4,7 @@ use super::text_input::{read_all, read_input};
 use super::{Files, json_line};
 use crate::ExitCode;
 use crate::args::Rerank;
+use crate::progress::with_scoring_bar;
 use crate::render::{BOLD, Table, safe, styled};
 use serde::Serialize;
 use std::path::Path;
@@ -41,7 +42,9 @@ pub(super) fn run(args: &Rerank, options: &Options, files: Files) -> Result<Exit
     let files = files.accepting(&args.damage);
     let texts = texts(args)?;
     let reranker = files.reranker(&args.model.model, options, &args.model.settings(None))?;
-    let mut ranked = reranker.rank(&args.query, &texts)?;
+    let mut ranked = with_scoring_bar("texts", texts.len(), |tell| {
+        reranker.rank_telling(&args.query, &texts, tell)
+    })?;
     ranked.truncate(args.k.unwrap_or(usize::MAX));
     let hits = ranked.iter().map(|r| Hit { row: r.row, score: r.score, text: &texts[r.row] });
     let hits: Vec<_> = hits.collect();

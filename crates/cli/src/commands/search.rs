@@ -5,7 +5,7 @@ use super::hits::{self, Printer};
 use super::questions::{self, Said, ask};
 use crate::ExitCode;
 use crate::args::Search;
-use crate::progress::with_bar;
+use crate::progress::{with_bar, with_scoring_bar};
 use crate::render::safe;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,11 @@ fn search(args: &Search, options: &Options, files: Files) -> Result<ExitCode, Er
     let mut done = ExitCode::SUCCESS;
     let mut take = |asked: Asked, hits: &[Hit]| -> Result<String, Error> {
         let ranked = match (&reranker, &asked) {
-            (Some(reranker), Asked::Text(text)) => Some(index.rerank(reranker, text, hits, k)?),
+            (Some(reranker), Asked::Text(text)) => {
+                Some(with_scoring_bar("hits", hits.len(), |tell| {
+                    index.rerank_telling(reranker, text, hits, k, tell)
+                })?)
+            }
             _ => None,
         };
         let hits = ranked.as_deref().unwrap_or(hits);

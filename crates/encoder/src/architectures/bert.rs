@@ -136,6 +136,7 @@ impl Bert {
     fn attend(
         &self,
         layer: &Layer,
+        only_first: bool,
         qkv: &mut [f32],
         texts: &[Range<usize>],
         own: Range<usize>,
@@ -146,7 +147,8 @@ impl Bert {
         if let Some(rotary) = local.or(self.rotary.as_ref()) {
             rotary.apply(heads, qkv, texts, own.clone());
         }
-        let reach = Reach { distances: self.distances.as_ref(), window: layer.window };
+        let distances = self.distances.as_ref();
+        let reach = Reach { distances, window: layer.window, only_first };
         attend(heads, reach, qkv, texts, own, out);
     }
 
@@ -211,7 +213,12 @@ impl Bert {
                 }
             }
         }
-        self.attend(layer, qkv, batch.texts, own_heads, attention);
+        let only_first = batch.only_first && index + 1 == self.layers.len();
+        self.attend(layer, only_first, qkv, batch.texts, own_heads, attention);
+        if only_first {
+            batch.keep_first(attention, hidden);
+            batch.keep_first(x, hidden);
+        }
         member.exchange(attention, hidden, heads.count, heads.width);
 
         observe(first + 1, attention);

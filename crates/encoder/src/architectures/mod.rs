@@ -106,7 +106,8 @@ pub(crate) trait Model: Debug + Send + Sync {
     fn embed(&self, batch: Batch, scratch: &mut Scratch) -> Result<(), Error>;
 
     /// Takes the vectors in `hidden` of the scratch through all layers. Every member of a team
-    /// does, with a scratch of its own.
+    /// does, with a scratch of its own. Afterwards there is a row for each token, or for each text where
+    /// only its first token is asked for.
     fn run(
         &self,
         batch: Batch,
@@ -149,6 +150,19 @@ pub(crate) struct Batch<'a> {
     pub texts: &'a [Range<usize>],
     /// For each text, how many tokens it has before those of the second kind, where some have such.
     pub seconds: &'a [usize],
+    /// Only the vector of each text's first token is asked for, and every text has one. Then a model
+    /// need not make the others, and leaves a row for each text.
+    pub only_first: bool,
+}
+
+impl Batch<'_> {
+    /// Of rows for all tokens, keeps those of each text's first.
+    fn keep_first(&self, rows: &mut Vec<f32>, width: usize) {
+        for (i, text) in self.texts.iter().enumerate() {
+            rows.copy_within(text.start * width..(text.start + 1) * width, i * width);
+        }
+        rows.truncate(self.texts.len() * width);
+    }
 }
 
 /// Is called with the index of a product, in the order of [`Model::products`], and the rows that are

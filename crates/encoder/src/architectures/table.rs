@@ -184,7 +184,11 @@ impl Model for Table {
         Ok(())
     }
 
-    fn run(&self, _: Batch, _: &mut Member, _: &mut Scratch, _: Option<Observer>) {}
+    fn run(&self, batch: Batch, _: &mut Member, scratch: &mut Scratch, _: Option<Observer>) {
+        if batch.only_first {
+            batch.keep_first(&mut scratch.hidden, self.width);
+        }
+    }
 
     /// There are no products.
     fn rehearse(&self, _: Batch, _: &Tensors, _: Choose) -> Result<(), Error> {

@@ -54,7 +54,7 @@ impl Encoder {
             Err(Error::refused(what, Advice::See(Listing::Findings)))
         };
         let (ids, texts) = some_texts(inner.tokenize(texts, self.prompt.as_deref()));
-        let batch = Batch { ids: &ids, texts: &texts, seconds: &[] };
+        let batch = Batch { ids: &ids, texts: &texts, seconds: &[], only_first: false };
         inner.model.rehearse(batch, &architecture.tensors(start), &mut finite)
     }
 }

@@ -25,6 +25,39 @@ pub(crate) struct Classifier {
     last: Squash,
 }
 
+/// The tensors of a classifier.
+pub(crate) struct Found<'a> {
+    dense: &'a Tensor,
+    dense_bias: &'a Tensor,
+    out: &'a Tensor,
+    out_bias: Option<&'a Tensor>,
+    between: Squash,
+}
+
+impl<'a> Found<'a> {
+    /// Those of a model whose tensors have this prefix. They stand beside the encoder, or inside it.
+    pub(crate) fn of(container: &'a Container, prefix: &str) -> Option<Found<'a>> {
+        let find = |name: String| {
+            let found = container.tensor(&name).filter(|t| t.has_data());
+            found.or_else(|| container.tensor(&format!("{prefix}{name}")).filter(|t| t.has_data()))
+        };
+        NAMES.iter().find_map(|(first, second, between)| {
+            Some(Found {
+                dense: find(format!("{first}.weight"))?,
+                dense_bias: find(format!("{first}.bias"))?,
+                out: find(format!("{second}.weight")).filter(|t| t.shape.len() == 2)?,
+                out_bias: find(format!("{second}.bias")),
+                between: *between,
+            })
+        })
+    }
+
+    /// How many scores a pair of texts has.
+    pub(crate) fn labels(&self) -> u64 {
+        self.out.shape.first().copied().unwrap_or(0)
+    }
+}
+
 impl Classifier {
     /// Loads the classifier of a model whose tensors have this prefix.
     ///
@@ -36,34 +69,20 @@ impl Classifier {
         prefix: &str,
         hidden: usize,
     ) -> Result<Classifier, Error> {
-        // It stands beside the encoder, or inside it.
-        let find = |name: &str| {
-            let found = container.tensor(name).filter(|t| t.has_data());
-            found.or_else(|| container.tensor(&format!("{prefix}{name}")).filter(|t| t.has_data()))
-        };
-        let both = |(first, second, between): &(&str, &str, Squash)| {
-            let dense = find(&format!("{first}.weight"))?;
-            Some((dense, find(&format!("{first}.bias"))?, second.to_string(), *between))
-        };
-        let has_out = |(.., second, _): &(&Tensor, &Tensor, String, Squash)| {
-            find(&format!("{second}.weight")).is_some_and(|t| t.shape.len() == 2)
-        };
-        let Some((dense, dense_bias, second, between)) =
-            NAMES.iter().filter_map(both).find(has_out)
+        let Some(Found { dense, dense_bias, out, out_bias, between }) =
+            Found::of(container, prefix)
         else {
             let what = "the model has no classifier that scores pairs of texts";
             let hint = "cross-encoders have one; models that embed texts have none";
             return Err(Error::unsupported("classifier", what, hint));
         };
         let dense = linear(dense, Some(dense_bias), hidden, hidden)?;
-        let lacks = || Error::refused(format!("the model lacks the tensor {second}.weight"), "");
-        let out = find(&format!("{second}.weight")).ok_or_else(lacks)?;
         let labels = out.shape.first().map_or(0, |n| to_len(*n));
         if labels == 0 || labels > MOST_LABELS {
-            let what = format!("tensor {second}.weight has the shape {:?}", out.shape);
+            let what = format!("tensor {} has the shape {:?}", out.name, out.shape);
             return Err(Error::refused(what, format!("from 1 to {MOST_LABELS} rows")));
         }
-        let out = linear(out, find(&format!("{second}.bias")), hidden, labels)?;
+        let out = linear(out, out_bias, hidden, labels)?;
         let last = match &spec.score_activation {
             Some(said) => Squash::from_class(&said.value, "the scores")?,
             None if labels == 1 => Squash::Sigmoid,

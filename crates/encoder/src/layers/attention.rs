@@ -31,6 +31,8 @@ pub(crate) struct Reach<'a> {
     pub distances: Option<&'a Distances>,
     /// How many tokens to each side are attended to; all without it.
     pub window: Option<usize>,
+    /// Only each text's first token attends to anything: the others are not needed any more.
+    pub only_first: bool,
 }
 
 impl Reach<'_> {
@@ -110,9 +112,9 @@ fn attend_text(
                 row_stride: PANEL,
                 panel_stride: PANEL * tokens,
             };
-            let mut first = 0;
-            while first < tokens {
-                let n = reach.rows().min(tokens - first);
+            let (mut first, queries) = (0, if reach.only_first { 1 } else { tokens });
+            while first < queries {
+                let n = reach.rows().min(queries - first);
                 // The keys that some of these queries attend to, in whole panels.
                 let (from, end) =
                     (reach.of(first, tokens).start, reach.of(first + n - 1, tokens).end);

@@ -165,8 +165,9 @@ fn check_length<'a>(mut tokens: impl Iterator<Item = &'a String>) -> Result<(), 
 fn unigram(model: Scored<ScoredTokens>) -> Result<(ModelWrapper, usize), Error> {
     check_length(model.vocab.iter().map(|(token, _)| token))?;
     let len = model.vocab.len();
-    let unknown = usize::try_from(model.unk_id).ok();
-    let made = Unigram::from(model.vocab, unknown, model.byte_fallback);
+    // A number beyond what the machine can count is beyond the vocabulary, too, and refused as such.
+    let unknown = usize::try_from(model.unk_id).unwrap_or(usize::MAX);
+    let made = Unigram::from(model.vocab, Some(unknown), model.byte_fallback);
     let made = made.map_err(|e| malformed(&format!("has a model that can't be used: {e}")))?;
     Ok((ModelWrapper::Unigram(made), len))
 }

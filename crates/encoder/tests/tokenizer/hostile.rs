@@ -65,6 +65,7 @@ fn parts_that_would_lead_astray_are_refused() {
     for (place, value, name) in [
         ("/model", unigram(words.clone(), Json::Null), "unk_id"),
         ("/model", unigram(words.clone(), json!(2)), "model that can't be used"),
+        ("/model", unigram(words.clone(), json!(u64::MAX)), "model that can't be used"),
         ("/model", unigram(words.clone(), json!(-1)), "unk_id"),
         ("/model", unigram(json!([["a", "b"]]), json!(0)), "description of a tokenizer"),
         ("/model", unigram(json!([["a".repeat(5000), 0.0]]), json!(0)), "1024 bytes"),

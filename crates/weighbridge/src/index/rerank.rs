@@ -2,6 +2,7 @@
 
 use super::Index;
 use crate::encoder::Reranker;
+use std::ops::ControlFlow;
 use weighbridge_format::Error;
 use weighbridge_search::Hit;
 
@@ -40,8 +41,23 @@ impl Index {
         hits: &[Hit],
         k: usize,
     ) -> Result<Vec<Hit>, Error> {
+        self.rerank_telling(reranker, question, hits, k, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Index::rerank`]. `tell` hears now and then how many of the hits are done, and can end the work.
+    ///
+    /// # Errors
+    /// Those of [`Index::rerank`], and [`Error::Cancelled`].
+    pub fn rerank_telling(
+        &self,
+        reranker: &Reranker,
+        question: &str,
+        hits: &[Hit],
+        k: usize,
+        tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Vec<Hit>, Error> {
         let texts = hits.iter().map(|hit| self.text_of(hit.row)).collect::<Result<Vec<_>, _>>()?;
-        let ranked = reranker.rank(question, &texts)?.into_iter().take(k);
+        let ranked = reranker.rank_telling(question, &texts, tell)?.into_iter().take(k);
         Ok(ranked.map(|r| Hit { row: hits[r.row].row, score: r.score }).collect())
     }
 }

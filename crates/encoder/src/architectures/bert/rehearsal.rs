@@ -164,7 +164,7 @@ impl Bert {
         rows.resize(rows.len().max(values + PANEL), 0.0);
         let (all, none) = (0..qkv.panels(), Activation::None);
         qkv.apply(x, all, &mut rows[..values], Output::Overwrite, none, rounded);
-        self.attend(layer, rows, &part.texts, 0..heads.count, into);
+        self.attend(layer, false, rows, &part.texts, 0..heads.count, into);
     }
 
     /// What a part of a layer gets, of all tokens.
