@@ -282,6 +282,39 @@ def test_the_program_without_an_engine(model: Path, tmp_path: Path) -> None:
     assert not os.path.exists(tmp_path / "out")
 
 
+def test_a_command_is_checked_before_its_engine_is_started(model: Path, tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    # In place of Ray: it says that it is started, and can't be.
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray/__init__.py").write_text("raise ImportError('the engine was started')")
+    pq.write_table(pa.table({"text": TEXTS, "number": [1, 2, 3, 4]}), tmp_path / "texts.parquet")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/letter.txt").write_text("dear")
+    right = {"input": tmp_path / "*.parquet", "column": "text", "output": tmp_path / "out", "model": model}
+
+    def run(**changed: object) -> subprocess.CompletedProcess[str]:
+        given = [word for name, value in {**right, **changed}.items() for word in (f"--{name}", str(value))]
+        lines = f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); runpy.run_module('weighbridge.batch', run_name='__main__')"
+        command = [sys.executable, "-c", lines, "--engine", "ray", *given]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    for changed, message in (
+        ({"model": tmp_path / "absent"}, "absent"),
+        ({"input": tmp_path / "absent/*.parquet"}, "no file is named"),
+        ({"column": "body"}, "no column 'body'"),
+        ({"column": "number"}, "not texts"),
+        ({"vector": "text"}, "has a column 'text' already"),
+        ({"output": tmp_path / "mine"}, "holds other files"),
+    ):
+        done = run(**changed)
+        assert done.returncode in (2, 4) and message in done.stderr, done.stderr
+        assert "was started" not in done.stderr, done.stderr
+    done = run()
+    assert done.returncode == 2 and "was started" in done.stderr, done.stderr
+    # Nothing was written for an engine that does not run.
+    assert not os.path.exists(tmp_path / "out") and os.listdir(tmp_path / "mine") == ["letter.txt"]
+
+
 def test_nothing_of_it_is_loaded_unless_asked_for() -> None:
     program = "import sys, weighbridge; assert 'weighbridge.batch' not in sys.modules\n"
     program += "import weighbridge.batch; assert not {'pyarrow', 'pandas', 'ray', 'daft'} & set(sys.modules)"

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from .._errors import Error, IoError, RefusedError
-from ._engines import ENGINES, Engine, Task, start
+from ._engines import ENGINES, Engine, Task, check_installed, start
 from ._places import DONE, PLAN, Folder, files_of, rows_of
 from ._workers import Embed
 
@@ -69,7 +69,8 @@ def _run(args: argparse.Namespace) -> None:
         number = getattr(args, name)
         if number is not None and number < 1:
             raise RefusedError(f"--{name} is at least 1", field=name)
-    engine = start(args.engine, args.address, args.quiet)
+    # All that can be wrong with a command is found before an engine is started, which takes Ray 20 seconds.
+    check_installed(args.engine)
     files = files_of(args.input)
     settings: dict[str, Any] = {
         "model": args.model,
@@ -91,7 +92,13 @@ def _run(args: argparse.Namespace) -> None:
     # Before anything is written: whether at least the first files are what they should be.
     counts = {0: sum(rows_of(file, args.column, args.vector) for file in parts[0])}
     output = Folder(args.output)
-    _prepare(output, args.force, {**depends, "files": files, "part": args.part})
+    plan = {**depends, "files": files, "part": args.part}
+    engine: Engine | None = None
+    if _is_new(output, args.force, plan):
+        # What is there is removed once there is an engine that makes something else.
+        engine = start(args.engine, args.address, args.quiet)
+        output.clear()
+        output.say(PLAN, plan)
 
     began, rows, computed = time.monotonic(), 0, 0
     for number, part in enumerate(parts):
@@ -100,6 +107,7 @@ def _run(args: argparse.Namespace) -> None:
         if said is None:
             if number not in counts:
                 counts[number] = sum(rows_of(file, args.column, args.vector) for file in part)
+            engine = engine or start(args.engine, args.address, args.quiet)
             task = Task(embed, settings, part, counts[number], folder.name, args.workers, args.rows)
             try:
                 said = {"rows": _do(engine, task, folder), "files": part}
@@ -117,17 +125,16 @@ def _run(args: argparse.Namespace) -> None:
     print(f"wrote {output.name}: {rows} rows, {embed.dimensions} values each")
 
 
-def _prepare(output: Folder, force: bool, wanted: dict[str, Any]) -> None:
-    """A folder that is empty, or that the same command wrote to before."""
+def _is_new(output: Folder, force: bool, wanted: dict[str, Any]) -> bool:
+    """Whether a folder is begun; else the same command wrote to it before."""
     before = output.said(PLAN)
     if before == wanted and not force:
-        return
+        return False
     if not output.is_empty() and not force:
         changed = ", ".join(name for name in wanted if before is not None and before.get(name) != wanted[name])
         why = f"was written with other settings: {changed}" if before is not None else "holds other files"
         raise RefusedError(f"{output.name} {why}", field="output", hint="--force removes what is there")
-    output.clear()
-    output.say(PLAN, wanted)
+    return True
 
 
 def _do(engine: Engine, task: Task, folder: Folder) -> int:

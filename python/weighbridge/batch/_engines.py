@@ -6,6 +6,7 @@ import logging
 import os
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from .._errors import RefusedError
@@ -115,12 +116,23 @@ class Daft(Engine):
 ENGINES: dict[str, tuple[type[Engine], str]] = {"ray": (Ray, "ray[data]"), "daft": (Daft, "daft")}
 
 
+def check_installed(name: str) -> None:
+    """Refuses an engine that is not there, without loading it: that alone takes seconds."""
+    for package in ("pyarrow", name):
+        if find_spec(package) is None:
+            raise _not_installed(name, f"there is no package {package}")
+
+
 def start(name: str, address: str | None, quiet: bool) -> Engine:
     """An engine by its name, if it is installed."""
-    engine, package = ENGINES[name]
+    engine, _ = ENGINES[name]
     try:
-        import_module("pyarrow.parquet")
         return engine(address, quiet)
     except ImportError as error:
-        message = f"the engine {name} is not installed: {error}"
-        raise RefusedError(message, field="engine", hint=f'pip install "{package}" pyarrow') from error
+        raise _not_installed(name, str(error)) from error
+
+
+def _not_installed(name: str, why: str) -> RefusedError:
+    _, package = ENGINES[name]
+    message = f"the engine {name} is not installed: {why}"
+    return RefusedError(message, field="engine", hint=f'pip install "{package}" pyarrow')
