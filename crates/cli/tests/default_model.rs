@@ -45,12 +45,36 @@ fn texts_are_found_without_any_download() {
     // A text that has none of its tokens has no direction, which rows of unit length need.
     let unknown = fresh(at, &["embed", "🍕", "-o", "unknown.i8bin"]);
     assert_eq!(unknown.status.code(), Some(2), "{}", err(&unknown));
-    assert!(err(&unknown).contains("all zeros"), "{}", err(&unknown));
+    let said = err(&unknown);
+    assert!(said.contains("text 1, \"🍕\", has a vector that is all zeros"), "{said}");
+    assert!(said.contains("--skip-bad leaves such lines out"), "{said}");
     let kept = fresh(at, &["embed", "🍕", "-o", "unknown.npy"]);
     assert!(kept.status.success(), "{}", err(&kept));
     // The file says it by its name, which another machine finds too.
     let inspected = out(&fresh(at, &["inspect", "notes.i8bin"]));
     assert!(inspected.contains(BUILT_IN), "{inspected}");
+}
+
+#[test]
+fn texts_without_a_direction_can_be_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("texts.txt"), "a truck\n🍕\nbread\n\na truck\n").unwrap();
+    let skipping = ["embed", "-i", "texts.txt", "--skip-bad"];
+    let made = fresh(at, &[&skipping[..], &["-o", "rows.i8bin"]].concat());
+    assert!(made.status.success(), "{}", err(&made));
+    let why = "its vector is all zeros: the model knows nothing of it";
+    let said = format!("skipped: line 2: {why}\nskipped: line 4: {why}\nskipped: 2 lines\n");
+    assert!(err(&made).ends_with(&said), "{}", err(&made));
+    assert!(out(&made).contains("3 vectors"), "{}", out(&made));
+    let planned = fresh(at, &[&skipping[..], &["-o", "x.i8bin", "--dry-run", "--json"]].concat());
+    let planned: serde_json::Value = serde_json::from_str(&out(&planned)).unwrap();
+    assert_eq!((&planned["rows"], &planned["skipped"]), (&3.into(), &2.into()));
+    // Where zeros can be stored, they are.
+    let kept = fresh(at, &[&skipping[..], &["-o", "rows.npy"]].concat());
+    assert!(out(&kept).contains("5 vectors"), "{}", out(&kept));
+    let given = fresh(at, &["embed", "bread", "🍕", "-o", "given.i8bin", "--skip-bad", "--force"]);
+    assert!(err(&given).contains("skipped: text 2: "), "{}", err(&given));
 }
 
 #[test]

@@ -97,7 +97,8 @@ pub(crate) struct Embed {
     /// Take each line for a text, even of a table or of JSON
     #[arg(long, conflicts_with_all = ["texts", "field"])]
     pub lines: bool,
-    /// Leave out lines and rows that can't be used, and count them
+    /// Leave out lines and rows that can't be used, and texts whose vectors the format can't hold; count
+    /// them
     #[arg(long)]
     pub skip_bad: bool,
     /// Replace existing files, and start over after an interrupted run

@@ -58,6 +58,9 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     let format = formats.target(&output.to_string_lossy(), args.to.as_deref())?;
     let mut file = EmbedSettings::new(Output::new(output).overwrite(args.force), format);
     file.shard = args.shard;
+    if args.skip_bad && format.info().unit_rows {
+        texts.skip_zeros(&encoder);
+    }
     if args.dry_run {
         return dry_run(args, &encoder, &mut texts, &file);
     }
@@ -120,7 +123,7 @@ fn print_vectors(
         Err(Error::Cancelled) if nobody_reads => return Ok(ExitCode::SUCCESS),
         done => super::say_cut(done?.cut, encoder.max_tokens()),
     }
-    say_skipped(texts);
+    say_skipped(args, texts);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -181,7 +184,7 @@ fn dry_run(
             needs,
         });
     }
-    say_skipped(texts);
+    say_skipped(args, texts);
     let name = styled(BOLD, safe(&file.output.path.display().to_string()));
     let rows = grouped(rows);
     let mut text =
@@ -319,7 +322,7 @@ fn report(
             assumed,
         });
     }
-    say_skipped(texts);
+    say_skipped(args, texts);
     super::say_cut(done.cut, encoder.max_tokens());
     let mut text = outcome.text();
     let mut line = format!("{} vectors of {dimensions} values", grouped(rows));

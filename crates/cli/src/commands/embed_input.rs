@@ -71,13 +71,14 @@ pub(super) fn say_column(texts: &Texts) {
     }
 }
 
-pub(super) fn say_skipped(texts: &Texts) {
+pub(super) fn say_skipped(args: &Embed, texts: &Texts) {
     if crate::talk::is_quiet() {
         return;
     }
+    let what = if args.texts.is_empty() { "line" } else { "text" };
     for skipped in &texts.first_skipped {
         crate::render::say!(
-            "{}: line {}: {}",
+            "{}: {what} {}: {}",
             marked(YELLOW, "skipped"),
             skipped.line,
             safe(&skipped.why)
@@ -86,8 +87,8 @@ pub(super) fn say_skipped(texts: &Texts) {
     let listed = texts.first_skipped.len() as u64;
     match texts.skipped {
         0 => {}
-        1 => crate::render::say!("{}: 1 line", marked(YELLOW, "skipped")),
-        n if n == listed => crate::render::say!("{}: {n} lines", marked(YELLOW, "skipped")),
-        n => crate::render::say!("{}: {} lines in all", marked(YELLOW, "skipped"), grouped(n)),
+        1 => crate::render::say!("{}: 1 {what}", marked(YELLOW, "skipped")),
+        n if n == listed => crate::render::say!("{}: {n} {what}s", marked(YELLOW, "skipped")),
+        n => crate::render::say!("{}: {} {what}s in all", marked(YELLOW, "skipped"), grouped(n)),
     }
 }

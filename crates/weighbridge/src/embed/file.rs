@@ -1,6 +1,7 @@
 //! Vectors on their way to a file.
 
 use super::allowed::{check, check_type, has_unit_length, own_type, replaceable, row_layout};
+use super::directed::may_give_zeros;
 use super::facts::facts;
 use super::gathered::Gathered;
 use super::journal::{Facts, Journal, OnExisting};
@@ -9,9 +10,10 @@ use super::made_with::MadeWith;
 use super::output_type::{OutputType, Ranges};
 use super::reuse::{Earlier, EarlierFile};
 use super::shard::{InputId, Shard};
-use super::texts::{TextForm, TextRow};
+use super::texts::{SKIP_BAD, TextForm, TextRow};
 use super::words::Words;
 use super::{RowSink, WINDOW, Wanted};
+use crate::table::shortened;
 use std::path::{Path, PathBuf};
 use weighbridge_encoder::{Encoder, Settings};
 use weighbridge_format::plan::{RowBlock, RowFigures, RowLayout};
@@ -89,6 +91,8 @@ pub struct EmbedFile {
     pub(super) words: Option<Words>,
     pub(super) made_with: MadeWith,
     pub(super) journal: Journal,
+    /// Texts with vectors of zeros can be left out.
+    skips_zeros: bool,
     known: Known,
     /// The hashes of the texts of a window, and where its vectors come from, once that is known.
     hashes: Vec<TextHash>,
@@ -112,7 +116,9 @@ impl EmbedFile {
         let facts = |settings: &EmbedSettings, made: &MadeWith, layout: &RowLayout| {
             facts(settings, encoder, &made.model, layout)
         };
-        EmbedFile::start(settings, made_with, facts)
+        let mut file = EmbedFile::start(settings, made_with, facts)?;
+        file.skips_zeros = may_give_zeros(encoder);
+        Ok(file)
     }
 
     /// The same for rows of any kind that were made so.
@@ -175,6 +181,7 @@ impl EmbedFile {
             options,
             made_with,
             journal,
+            skips_zeros: false,
             known: Known::new(earlier)?,
             hashes: Vec::new(),
             origins: None,
@@ -238,6 +245,24 @@ impl EmbedFile {
         self.append(rows, window)
     }
 
+    /// Refuses a window with a text that can't have a row in this format, by its name: whoever reads a
+    /// number alone has to count.
+    fn check_directions(&self, rows: &[TextRow], window: &Gathered) -> Result<(), Error> {
+        let info = self.settings.format.info();
+        let found = window.first_zero(self.dimensions).filter(|_| info.unit_rows);
+        let Some((place, row)) = found.and_then(|place| Some((place, rows.get(place)?))) else {
+            return Ok(());
+        };
+        let (number, text) = (self.journal.finished() + place as u64 + 1, shortened(&row.text));
+        let what = format!(
+            "text {number}, {text:?}, has a vector that is all zeros, and {} holds vectors of unit length",
+            info.id
+        );
+        let other = Advice::set("to", "chooses another format");
+        let advice = if self.skips_zeros { SKIP_BAD.and(other) } else { other };
+        Err(Error::refused(what, advice))
+    }
+
     /// Encodes what is there as values, and adds all rows to the journal.
     fn append(&mut self, rows: &[TextRow], window: Gathered) -> Result<(), Error> {
         let first = self.journal.finished();
@@ -296,6 +321,7 @@ impl RowSink for EmbedFile {
                 Origin::Window(place) => window.repeat(place),
             }
         }
+        self.check_directions(rows, &window)?;
         self.append(rows, window)
     }
 }

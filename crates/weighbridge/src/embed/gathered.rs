@@ -1,5 +1,6 @@
 //! The rows of a window, which come from several places.
 
+use super::directed::is_zero;
 use super::reuse::EarlierFile;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Encoding, Error};
@@ -72,6 +73,17 @@ impl Gathered {
     /// The values of rows that are yet to be encoded.
     pub(super) fn values(&self) -> &[f32] {
         &self.values
+    }
+
+    /// The first row with values of `dim` zeros.
+    pub(super) fn first_zero(&self, dim: usize) -> Option<usize> {
+        let is_zero = |row: &Row| match row {
+            Row::Values(number) => {
+                self.values.get(number * dim..(number + 1) * dim).is_some_and(is_zero)
+            }
+            Row::Bytes(_) => false,
+        };
+        self.rows.iter().position(is_zero)
     }
 
     /// The bytes of all rows in their order; `encoded` are those of the values.

@@ -15,6 +15,7 @@
 //! never reached the disk are made anew, with all that follow.
 
 use super::known::{HASH_BYTES, TextHash};
+use super::sync::Sync;
 use super::texts::TextRow;
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
@@ -22,15 +23,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 use weighbridge_format::model::Records;
 use weighbridge_format::plan::{RowFigures, RowLayout};
 use weighbridge_format::sink::open_own;
 use weighbridge_format::source::{Access, Source};
 use weighbridge_format::{Advice, Error, View};
-
-/// What is lost at most when the machine fails, rather than the process.
-const SYNC_EVERY: Duration = Duration::from_secs(2);
 
 /// A line of a window is never longer.
 const LONGEST_LINE: u64 = 1 << 16;
@@ -103,7 +100,7 @@ pub(super) struct Journal {
     appending: bool,
     /// What it holds is known, so that it can be removed if that is nothing.
     is_known: bool,
-    synced: Instant,
+    sync: Sync,
 }
 
 #[derive(Debug)]
@@ -235,7 +232,7 @@ impl Journal {
             window_bytes: 0,
             appending: false,
             is_known: false,
-            synced: Instant::now(),
+            sync: Sync::new(),
         };
         if resume {
             journal.available = journal.stored_windows()?;
@@ -369,22 +366,15 @@ impl Journal {
         // A window counts once its line is there, so that all else has to be there before.
         self.records.write_all(&text).map_err(|e| Error::io(&self.paths.records, e))?;
         self.rows.write_all(bytes).map_err(|e| Error::io(&self.paths.rows, e))?;
-        let sync = self.synced.elapsed() >= SYNC_EVERY;
-        if sync {
-            self.records.sync_data().map_err(|e| Error::io(&self.paths.records, e))?;
-            self.rows.sync_data().map_err(|e| Error::io(&self.paths.rows, e))?;
-        }
         let mut window =
             Window { records: text.len() as u64, figures: *figures, ..Window::default() };
         let line = window.close(self.finished.checksum, [&text, bytes]);
         self.add(&window);
         let io = |e| Error::io(&self.paths.windows, e);
         self.windows.write_all(&line).map_err(io)?;
-        if sync {
-            self.windows.sync_data().map_err(io)?;
-            self.synced = Instant::now();
-        }
-        Ok(())
+        // A line may be on the disk before its rows are: going on, its checksum tells.
+        let synced = self.sync.when_due([&self.records, &self.rows, &self.windows]);
+        synced.map_err(|e| Error::io(&self.paths.rows, e))
     }
 
     /// Removes what stands behind the finished rows: rows of a window that was not finished.
@@ -413,6 +403,7 @@ impl Journal {
                 format!("{} has {rows} rows, and the input {finished}", self.paths.rows.display());
             return Err(other_input(what));
         }
+        self.sync.finish().map_err(|e| Error::io(&self.paths.rows, e))?;
         self.cut()
     }
 

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "fs")]
 mod allowed;
+mod directed;
 #[cfg(feature = "fs")]
 mod facts;
 #[cfg(feature = "fs")]
@@ -31,6 +32,8 @@ mod output_type;
 #[cfg(feature = "fs")]
 mod reuse;
 mod shard;
+#[cfg(feature = "fs")]
+mod sync;
 mod table_texts;
 mod texts;
 #[cfg(feature = "fs")]

@@ -1,5 +1,6 @@
 //! Texts out of lines, plain ones or a member of JSON objects, and out of tables.
 
+use super::directed::{Directed, NumberedLine, may_give_zeros};
 use super::json::from_json;
 use super::jsonl::TEXT;
 use super::lines::{LONGEST_LINE, Line, Lines};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::BufRead;
 use std::path::Path;
+use weighbridge_encoder::Encoder;
 use weighbridge_format::{Advice, Error};
 
 /// What helps where a line can't be used.
@@ -89,7 +91,7 @@ impl TextRow {
 /// A line that was left out, and why.
 #[derive(Clone, Debug)]
 pub struct Skipped {
-    /// Its number, counted from 1.
+    /// Its number, counted from 1; that of the text where texts were given.
     pub line: u64,
     /// What is wrong with it.
     pub why: String,
@@ -102,6 +104,10 @@ pub struct Texts<'a> {
     options: TextOptions,
     /// The beginning was looked at.
     checked: bool,
+    /// Texts that were given and read.
+    given: u64,
+    /// Leaves out texts whose vectors have no direction.
+    directed: Option<Directed>,
     /// How many lines were left out.
     pub skipped: u64,
     /// The first few of them.
@@ -159,15 +165,27 @@ impl<'a> Texts<'a> {
             }
             None => TextSource::Lines(Lines::new(input)),
         };
-        let (name, options) = (name.to_owned(), options.clone());
-        Texts { name, source, options, checked: false, skipped: 0, first_skipped: Vec::new() }
+        Texts::of(name, source, options.clone(), false)
     }
 
     /// Texts that are there already, and may have several lines each.
     pub fn given(texts: Vec<String>) -> Texts<'static> {
-        let (source, options) = (TextSource::Given(texts.into_iter()), TextOptions::default());
-        let (name, first_skipped) = (String::new(), Vec::new());
-        Texts { name, source, options, checked: true, skipped: 0, first_skipped }
+        Texts::of("", TextSource::Given(texts.into_iter()), TextOptions::default(), true)
+    }
+
+    fn of(name: &str, source: TextSource<'a>, options: TextOptions, checked: bool) -> Texts<'a> {
+        let (name, first_skipped) = (name.to_owned(), Vec::new());
+        let (given, directed, skipped) = (0, None, 0);
+        Texts { name, source, options, checked, given, directed, skipped, first_skipped }
+    }
+
+    /// Leaves out and counts what can't be used, and texts too whose vectors are all zeros, for files of
+    /// vectors of unit length. Static models give such vectors; with others nothing changes. All texts go
+    /// through the model for it, some at a time: of a shard those of the others too, so that all agree on
+    /// which rows there are.
+    pub fn skip_zeros(&mut self, encoder: &Encoder) {
+        self.options.skip_bad = true;
+        self.directed = may_give_zeros(encoder).then(|| Directed::new(encoder.clone()));
     }
 
     /// Looks at the beginning of the input, before the first text is read: whether these are lines of
@@ -222,6 +240,9 @@ impl<'a> Texts<'a> {
 
     /// The next line is there already: reading it does not wait for whoever writes it.
     pub(super) fn is_next_there(&self) -> bool {
+        if let Some(directed) = &self.directed {
+            return directed.is_next_there();
+        }
         match &self.source {
             TextSource::Lines(lines) => lines.is_next_there(),
             TextSource::Table(table) => table.is_next_there(),
@@ -230,12 +251,48 @@ impl<'a> Texts<'a> {
     }
 
     fn read(&mut self) -> Result<Option<TextRow>, Error> {
-        const LISTED: usize = 5;
         self.check()?;
+        if let Some(mut directed) = self.directed.take() {
+            let row = self.read_directed(&mut directed);
+            self.directed = Some(directed);
+            return row;
+        }
+        loop {
+            match self.next_line()? {
+                Some((_, Ok(row))) => return Ok(Some(row)),
+                Some((line, Err(why))) => self.skip(line, why),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn read_directed(&mut self, directed: &mut Directed) -> Result<Option<TextRow>, Error> {
+        loop {
+            if let Some(row) = directed.next()? {
+                return Ok(Some(row));
+            }
+            let Some(left_out) = directed.look(|| self.next_line())? else { return Ok(None) };
+            left_out.into_iter().for_each(|(line, why)| self.skip(line, why));
+        }
+    }
+
+    fn skip(&mut self, line: u64, why: String) {
+        const LISTED: usize = 5;
+        self.skipped += 1;
+        if self.first_skipped.len() < LISTED {
+            self.first_skipped.push(Skipped { line, why });
+        }
+    }
+
+    /// The next line that is not blank between others: its row, or why it is left out.
+    fn next_line(&mut self) -> Result<Option<NumberedLine>, Error> {
         loop {
             // A line's number is said with it; a row of a table has its own place.
             let next = match &mut self.source {
-                TextSource::Given(texts) => return Ok(texts.next().map(TextRow::plain)),
+                TextSource::Given(texts) => {
+                    self.given += 1;
+                    return Ok(texts.next().map(|text| (self.given, Ok(TextRow::plain(text)))));
+                }
                 TextSource::Lines(lines) => lines.next().map(|line| {
                     line.map(|line| (line.number, row_of(line, &self.options), String::new()))
                 }),
@@ -244,14 +301,9 @@ impl<'a> Texts<'a> {
             let next = next.map_err(|e| Error::io(Path::new(&self.name), e))?;
             let Some((line, row, place)) = next else { return Ok(None) };
             match row {
-                Ok(Some(row)) => return Ok(Some(row)),
+                Ok(Some(row)) => return Ok(Some((line, Ok(row)))),
                 Ok(None) => {}
-                Err(bad) if self.options.skip_bad => {
-                    self.skipped += 1;
-                    if self.first_skipped.len() < LISTED {
-                        self.first_skipped.push(Skipped { line, why: bad.what });
-                    }
-                }
+                Err(bad) if self.options.skip_bad => return Ok(Some((line, Err(bad.what)))),
                 Err(BadLine { what, advice }) => {
                     let message = format!("line {line}{place}: {what}");
                     return Err(Error::unrecognised(&self.name, message, advice));
@@ -324,89 +376,4 @@ pub fn texts_of_lines(name: &str, input: impl BufRead) -> Result<Vec<String>, Er
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &[u8], reading: &TextOptions) -> (Vec<TextRow>, Option<String>, u64) {
-        let mut texts = Texts::new("in", text, reading);
-        let mut rows = Vec::new();
-        loop {
-            match texts.next() {
-                Some(Ok(row)) => rows.push(row),
-                None => return (rows, None, texts.skipped),
-                Some(Err(e)) => return (rows, Some(e.to_string()), texts.skipped),
-            }
-        }
-    }
-
-    fn json(field: &str) -> TextOptions {
-        TextOptions { field: Some(field.to_owned()), ..TextOptions::default() }
-    }
-
-    #[test]
-    fn plain_lines_are_texts_and_blank_ones_too() {
-        let (rows, error, _) = read(b"one\n\n  \nq\"\0t\n", &TextOptions::default());
-        assert_eq!(error, None);
-        let texts: Vec<_> = rows.iter().map(|r| r.text.as_str()).collect();
-        assert_eq!(texts, ["one", "", "  ", "q\"\0t"]);
-        assert_eq!(rows[3].record, "{\"text\": \"q\\\"\\u0000t\"}");
-    }
-
-    #[test]
-    fn json_lines_are_kept_as_they_are() {
-        let line = r#"{"id" : 1.50, "title": "a \u00e9", "n": 123456789012345678901234567890}"#;
-        let (rows, error, _) = read(format!("{line}\n\n").as_bytes(), &json("title"));
-        assert_eq!((error, rows.len()), (None, 1));
-        assert_eq!(rows[0], TextRow { text: "a é".into(), record: line.into() });
-        let old = r#"{"text": "x", "vector": [1, 2], "n": 1e2}"#;
-        assert_eq!(read(old.as_bytes(), &json("text")).0[0].record, r#"{"text": "x", "n": 1e2}"#);
-        let twice = r#"{"text": "x", "text": "y"}"#;
-        assert_eq!(read(twice.as_bytes(), &json("text")).0[0].text, "y");
-    }
-
-    #[test]
-    fn bad_lines_are_named() {
-        for (line, expected) in [
-            ("{\"text\": \"a\"", "line 2: not JSON: EOF while parsing an object at column 12"),
-            ("nonsense", "line 2: not JSON: expected ident at column 2"),
-            ("[1]", "line 2: an array, not a JSON object"),
-            ("\"x\"", "line 2: a text, not a JSON object"),
-            ("{\"text\": 5}", "line 2: the member \"text\" is a number and not a text"),
-            (
-                "{\"body\": \"a\"}",
-                "line 2: it has no member \"text\"; hint: the option field names the member with the text; there are \"body\"",
-            ),
-            ("{} x", "line 2: not JSON: trailing characters at column 4"),
-        ] {
-            let input = format!("{{\"text\": \"fine\"}}\n{line}\n{{\"text\": \"too\"}}\n");
-            let (rows, error, _) = read(input.as_bytes(), &json("text"));
-            let error = error.unwrap();
-            assert!(error.contains(expected), "{error}");
-            assert_eq!(rows.len(), 1);
-            let skipping = TextOptions { skip_bad: true, ..json("text") };
-            let (rows, error, skipped) = read(input.as_bytes(), &skipping);
-            assert_eq!((rows.len(), error, skipped), (2, None, 1));
-        }
-    }
-
-    #[test]
-    fn what_is_not_utf8_is_placed_or_replaced() {
-        let input = b"fine\nx\xFFy\n";
-        let error = read(input, &TextOptions::default()).1.unwrap();
-        assert!(
-            error.contains("line 2: not UTF-8: byte 0xff at offset 6 of the file, 1 of the line"),
-            "{error}"
-        );
-        let lossy = TextOptions { lossy: true, ..TextOptions::default() };
-        assert_eq!(read(input, &lossy).0[1].text, "x\u{fffd}y");
-        let error = read(b"\xFF\xFEa\0\n", &TextOptions::default()).1.unwrap();
-        assert!(error.contains("UTF-16"), "{error}");
-        let mut long = vec![b'a'; LONGEST_LINE + 1];
-        long.extend(b"\nb");
-        let error = read(&long, &TextOptions::default()).1.unwrap();
-        assert!(error.contains("line 1: it is longer than 16 MiB"), "{error}");
-        let skipping = TextOptions { skip_bad: true, ..TextOptions::default() };
-        let (rows, _, skipped) = read(&long, &skipping);
-        assert_eq!((rows[0].text.as_str(), skipped), ("b", 1));
-    }
-}
+mod tests;

@@ -101,7 +101,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The beginning of a value, in one line.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const LONGEST: usize = 30;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {

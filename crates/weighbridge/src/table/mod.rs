@@ -7,6 +7,8 @@ mod columns;
 mod delimiter;
 mod rows;
 
+#[cfg(feature = "fs")]
+pub(crate) use columns::shortened;
 pub(crate) use columns::{choose, find, listed};
 pub use delimiter::parse_delimiter;
 pub(crate) use rows::{LONGEST_ROW, MOST_FIELDS};
