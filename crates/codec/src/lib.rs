@@ -10,6 +10,7 @@
 //! * [`dot`]: products of rows with vectors, as they are stored.
 //! * [`gram`]: sums of products of columns, over many rows.
 //! * [`integer`]: whole tensors as integers with one scale.
+//! * [`memory`]: memory for weights, in huge pages.
 //! * [`panel`]: vectors packed side by side for products with many.
 //! * [`parallel`]: loops on all cores, where there are threads.
 //! * [`product`]: product quantization, the codes of word embeddings.
@@ -26,6 +27,8 @@ mod dtype;
 pub mod element;
 pub mod gram;
 pub mod integer;
+#[allow(unsafe_code)]
+pub mod memory;
 pub mod minifloat;
 pub mod panel;
 pub mod parallel;

@@ -2,6 +2,7 @@
 //! one line and multiplies all with the same value of a row. Products then need no sums across a
 //! register.
 
+use crate::memory::{Arena, Number, Numbers};
 use std::ops::Range;
 
 /// Vectors (columns) that are computed together.
@@ -11,14 +12,26 @@ pub const PANEL: usize = 16;
 /// The memory comes zeroed from the system and is first touched by the thread that fills it.
 #[derive(Debug)]
 pub struct Lines<T> {
-    memory: Vec<T>,
+    memory: Numbers<T>,
     values: Range<usize>,
+}
+
+impl<T: Number> Lines<T> {
+    /// So many lines of zeros, which are kept with others.
+    pub fn new_in(arena: &Arena, count: usize) -> Lines<T> {
+        Lines::within(arena.zeros((count + 1) * PANEL), count)
+    }
 }
 
 impl<T: Clone> Lines<T> {
     /// So many lines of zeros.
     pub fn new(zero: T, count: usize) -> Lines<T> {
-        let memory = vec![zero; (count + 1) * PANEL];
+        Lines::within(vec![zero; (count + 1) * PANEL].into(), count)
+    }
+}
+
+impl<T> Lines<T> {
+    fn within(memory: Numbers<T>, count: usize) -> Lines<T> {
         let start = memory.as_ptr().align_offset(64).min(PANEL);
         Lines { memory, values: start..start + count * PANEL }
     }

@@ -11,6 +11,7 @@ use crate::layers::linear::RoundedRows;
 use crate::layers::{Linear, Output, Packing};
 use crate::settings::{Pooling, ResolvedSettings};
 use serde::Deserialize;
+use weighbridge_codec::memory::Arena;
 use weighbridge_codec::simd::Level;
 use weighbridge_format::model::Attachment;
 use weighbridge_format::spec::{ModelSpec, Module};
@@ -152,7 +153,7 @@ impl Dense {
             false => vec![0.0; columns],
         };
         let weight = tensor("linear.weight", &[columns as u64, depth as u64])?;
-        let linear = Linear::new(&[(weight, bias)], depth, Packing::F32)?;
+        let linear = Linear::new(&[(weight, bias)], depth, Packing::F32, &Arena::default())?;
         Ok(Dense { linear, activation })
     }
 

@@ -16,6 +16,7 @@ use crate::team::Member;
 use crate::tensors::Tensors;
 use embeddings::Embeddings;
 use std::ops::Range;
+use weighbridge_codec::memory::Arena;
 use weighbridge_format::spec::{ModelSpec, Names, Positions, Product};
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Advice, Error};
@@ -91,8 +92,9 @@ impl Bert {
             };
             product.weights.iter().map(matrix).collect::<Result<Vec<_>, Error>>()
         };
+        let arena = Arena::default();
         let linear = |product: &Product, layer: usize, depth: usize, columns: usize| {
-            Linear::new(&matrices(product, layer, depth, columns)?, depth, packing)
+            Linear::new(&matrices(product, layer, depth, columns)?, depth, packing, &arena)
         };
         let windows = windows(&config, spec)?;
         let [own, attention, up, down] = products(names);
@@ -108,7 +110,10 @@ impl Bert {
                 qkv: linear(own, i, hidden, 3 * hidden)?,
                 attention: linear(attention, i, hidden, hidden)?,
                 attention_norm: if is_normal { None } else { Some(norm(&first)?) },
-                up: Widening::new(&matrices(up, i, hidden, wide)?, hidden, packing, widening)?,
+                up: {
+                    let matrices = matrices(up, i, hidden, wide)?;
+                    Widening::new(&matrices, hidden, packing, &arena, widening)?
+                },
                 down: linear(down, i, inner, hidden)?,
                 norm: Some(norm(&names.of(i, names.norm))?),
             })

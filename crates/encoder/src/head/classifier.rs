@@ -2,6 +2,7 @@
 
 use super::{Squash, apply};
 use crate::layers::{Linear, Packing};
+use weighbridge_codec::memory::Arena;
 use weighbridge_format::spec::ModelSpec;
 use weighbridge_format::wire::to_len;
 use weighbridge_format::{Container, Error, Tensor};
@@ -127,5 +128,5 @@ fn linear(
             bias.values_f32(0, columns)?
         }
     };
-    Linear::new(&[(weight, bias)], depth, Packing::F32)
+    Linear::new(&[(weight, bias)], depth, Packing::F32, &Arena::default())
 }

@@ -7,6 +7,7 @@
 use super::walk::{self, Activation, Part, Results, Start, TileResults, Tiles};
 use super::{Lines, PANEL};
 use std::ops::Range;
+use weighbridge_codec::memory::Arena;
 pub(crate) use weighbridge_codec::panel::pack;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{self, Level, Prefetcher, Rows, SixteenKernel, Vector};
@@ -53,8 +54,8 @@ pub(crate) struct Packed {
 
 impl Packed {
     /// Room for a matrix whose panels are then filled.
-    pub(crate) fn new(columns: usize, depth: usize) -> Packed {
-        let lines = Lines::new(0.0, columns.div_ceil(PANEL) * depth);
+    pub(crate) fn new(columns: usize, depth: usize, arena: &Arena) -> Packed {
+        let lines = Lines::new_in(arena, columns.div_ceil(PANEL) * depth);
         Packed { lines, depth, columns }
     }
 

@@ -9,6 +9,7 @@
 use super::lanes::{abs_max_and_sum, round_i16};
 use super::walk::{self, Part, Results, TileResults, Tiles};
 use super::{Lines, PANEL};
+use weighbridge_codec::memory::Arena;
 use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{
@@ -43,9 +44,9 @@ pub(crate) struct Packed {
 
 impl Packed {
     /// Room for a matrix whose panels are then filled.
-    pub(crate) fn new(columns: usize, depth: usize, kind: Kind) -> Packed {
+    pub(crate) fn new(columns: usize, depth: usize, kind: Kind, arena: &Arena) -> Packed {
         let (panels, pairs) = (columns.div_ceil(PANEL), depth.div_ceil(2));
-        let lines = Lines::new([0; 2], panels * pairs);
+        let lines = Lines::new_in(arena, panels * pairs);
         Packed { lines, scales: vec![1.0; panels * PANEL], pairs, columns, kind }
     }
 

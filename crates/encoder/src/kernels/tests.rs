@@ -8,6 +8,7 @@ use super::walk::{Activation, Results, Start};
 use super::*;
 use std::ops::Range;
 #[allow(unused_imports, reason = "without threads it has nothing that is used here")]
+use weighbridge_codec::memory::Arena;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::Level;
 
@@ -101,7 +102,7 @@ impl Case {
     }
 
     fn packed(&self) -> matrix::Packed {
-        let mut packed = matrix::Packed::new(self.columns, self.depth);
+        let mut packed = matrix::Packed::new(self.columns, self.depth, &Arena::default());
         packed.panels_mut().for_each(|(first, panel)| {
             matrix::pack(self.rows_of_panel(first), self.depth, panel);
         });
@@ -224,7 +225,7 @@ fn sides_that_are_too_short_panic() {
 
 /// The results of rows and weights rounded to pairs.
 fn pair_products(level: Level, case: &Case, kind: pairs::Kind) -> Vec<f32> {
-    let mut packed = pairs::Packed::new(case.columns, case.depth, kind);
+    let mut packed = pairs::Packed::new(case.columns, case.depth, kind, &Arena::default());
     packed.panels_mut().for_each(|(first, mut panel)| {
         panel.pack(level, case.rows_of_panel(first), case.depth, &mut Vec::new());
     });

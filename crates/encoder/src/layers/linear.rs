@@ -8,6 +8,7 @@ use crate::settings::Precision;
 use crate::tensors::not_finite;
 use std::ops::Range;
 use std::sync::Mutex;
+use weighbridge_codec::memory::Arena;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::scan::all_finite;
 use weighbridge_codec::simd::Level;
@@ -72,14 +73,16 @@ pub(crate) enum Output {
 }
 
 impl Linear {
-    /// Packs matrices with the same number of columns, one below the other, each with its bias.
+    /// Packs matrices with the same number of columns, one below the other, each with its bias. The
+    /// arena is that of what is kept as long.
     pub(crate) fn new(
         matrices: &[(&Tensor, Vec<f32>)],
         depth: usize,
         packing: Packing,
+        arena: &Arena,
     ) -> Result<Linear, Error> {
         let all = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
-        Linear::of_rows(matrices, 0..all, depth, packing)
+        Linear::of_rows(matrices, 0..all, depth, packing, arena)
     }
 
     /// The same of some rows of all matrices.
@@ -88,6 +91,7 @@ impl Linear {
         wanted: Range<usize>,
         depth: usize,
         packing: Packing,
+        arena: &Arena,
     ) -> Result<Linear, Error> {
         let columns = wanted.len();
         let biases = matrices.iter().flat_map(|(_, bias)| bias).copied();
@@ -129,7 +133,7 @@ impl Linear {
                 Weights::Bytes(packed)
             }
             Packing::Pairs(kind) => {
-                let mut packed = pairs::Packed::new(columns, depth, kind);
+                let mut packed = pairs::Packed::new(columns, depth, kind, arena);
                 let panels = packed.panels_mut();
                 panels.for_each_init(new, |(values, raw, codes), (first, mut panel)| {
                     rows(first, values, raw);
@@ -138,7 +142,7 @@ impl Linear {
                 Weights::Pairs(packed)
             }
             Packing::F32 => {
-                let mut packed = Packed::new(columns, depth);
+                let mut packed = Packed::new(columns, depth, arena);
                 packed.panels_mut().for_each_init(new, |(values, raw, _), (first, panel)| {
                     rows(first, values, raw);
                     matrix::pack(values, depth, panel);

@@ -6,6 +6,7 @@ use crate::kernels::PANEL;
 use crate::kernels::pairwise::multiply;
 use crate::kernels::walk::Activation;
 use std::ops::Range;
+use weighbridge_codec::memory::Arena;
 use weighbridge_codec::simd::Level;
 use weighbridge_format::spec::Gate;
 use weighbridge_format::{Error, Tensor};
@@ -28,10 +29,11 @@ impl Widening {
         matrices: &[(&Tensor, Vec<f32>)],
         depth: usize,
         packing: Packing,
+        arena: &Arena,
         (gate, activation): (Option<Gate>, Activation),
     ) -> Result<Widening, Error> {
         let rows = matrices.iter().map(|(_, bias)| bias.len()).sum::<usize>();
-        let part = |rows: Range<usize>| Linear::of_rows(matrices, rows, depth, packing);
+        let part = |rows: Range<usize>| Linear::of_rows(matrices, rows, depth, packing, arena);
         let (gate, up) = match gate {
             None => (None, part(0..rows)?),
             Some(Gate::First) => (Some(part(0..rows / 2)?), part(rows / 2..rows)?),

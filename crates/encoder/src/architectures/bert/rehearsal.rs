@@ -9,6 +9,7 @@ use crate::layers::{Linear, Norm, Output, Widening};
 use crate::schedule::batches;
 use crate::tensors::Tensors;
 use std::ops::Range;
+use weighbridge_codec::memory::Arena;
 use weighbridge_codec::parallel::*;
 use weighbridge_format::{Error, Tensor};
 
@@ -37,12 +38,13 @@ pub(super) fn run(
     let mut missing = Vec::new();
     let mut choose =
         |product: usize, inputs: &[f32], aim: Aim| choose(Rehearsed { product, inputs, aim });
-    let linear =
-        |chosen: ChosenWeights, depth: usize| Linear::new(&matrices(&chosen), depth, model.packing);
     // Rows that are normalized first, of both models.
     let (mut old_normal, mut new_normal) = (Vec::new(), Vec::new());
     for (index, layer) in model.layers.iter().enumerate() {
-        let first = index * PRODUCTS;
+        let (first, arena) = (index * PRODUCTS, Arena::default());
+        let linear = |chosen: ChosenWeights, depth: usize| {
+            Linear::new(&matrices(&chosen), depth, model.packing, &arena)
+        };
         let old_in = model.all_inputs(layer.attention_norm.as_ref(), &old, &mut old_normal);
         let new_in = model.all_inputs(layer.attention_norm.as_ref(), &new, &mut new_normal);
         let qkv = linear(choose(first, new_in, Aim::AsBefore(old_in))?, hidden)?;
@@ -66,7 +68,7 @@ pub(super) fn run(
         let new_in = model.all_inputs(layer.norm.as_ref(), &new, &mut new_normal);
         let chosen = choose(first + 2, new_in, Aim::AsBefore(old_in))?;
         let widening = (model.config.gate, model.config.activation);
-        let up = Widening::new(&matrices(&chosen), hidden, model.packing, widening)?;
+        let up = Widening::new(&matrices(&chosen), hidden, model.packing, &arena, widening)?;
         let inputs = &mut memory[..batch.ids.len() * wide];
         let tasks = parts.iter().zip(cut(&parts, wide, inputs)).zip(cut(&parts, hidden, &mut sums));
         let tasks: Vec<_> = tasks.collect();
