@@ -4,6 +4,7 @@ use super::reuse::Earlier;
 use super::{TextRow, Wanted};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use weighbridge_codec::parallel::*;
 use weighbridge_format::Error;
 
 /// The first 16 bytes of the SHA-256 of a text: no two texts have the same.
@@ -112,7 +113,7 @@ impl Known {
 
 /// The hashes of texts.
 pub(super) fn hashes_of(rows: &[TextRow]) -> Vec<TextHash> {
-    rows.iter().map(|row| hash_of(&row.text)).collect()
+    rows.par_iter().map(|row| hash_of(&row.text)).collect()
 }
 
 /// Numbers by hashes: open addressing in many parts, so that growing takes little memory at a time.

@@ -11,8 +11,7 @@ pub(super) const I8: RowLayout = RowLayout {
     encoding: || Kind::I8.encoding(),
     encode: |rows, block, options, out| {
         let rules: RowRules = asked_rules(Kind::I8, options)?;
-        let mut rows = rows.to_vec();
-        rules.survey(&mut rows, block, Some(out)).into_figures()
+        rules.encode(rows, block, out).into_figures()
     },
     tell: |figures, tensor, report| {
         let from = crate::Encoding::Plain(weighbridge_codec::DType::F32).name();

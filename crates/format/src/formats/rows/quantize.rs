@@ -62,12 +62,19 @@ pub(super) fn quantize(values: &[f32], rounding: Rounding, codes: &mut Vec<u8>) 
         // In f32 throughout: np.clip(x * np.float32(127), -127, 127).astype(np.int8).
         Rounding::Truncate => codes.extend(values.iter().map(|v| to_code(v * 127.0))),
         Rounding::Nearest | Rounding::NearestNorm => {
-            codes.extend(values.iter().map(|v| to_code((v * 127.0).round_ties_even())));
+            codes.extend(values.iter().map(|v| to_code(nearest(v * 127.0))));
         }
     }
     if rounding == Rounding::NearestNorm {
         reround(values, codes);
     }
+}
+
+/// Clips, and rounds to the nearest whole number, ties to even: where floats are as far apart as whole
+/// numbers are, adding does that, with instructions that every processor has.
+fn nearest(scaled: f32) -> f32 {
+    const WHOLE: f32 = 1.5 * (1 << 23) as f32;
+    scaled.clamp(-127.0, 127.0) + WHOLE - WHOLE
 }
 
 /// Clips, and cuts off what is behind the point.
@@ -154,6 +161,13 @@ pub(super) mod tests {
         let values = [at(2.5), at(3.5), at(-2.5), at(0.9), at(-0.9), 2.0, -2.0, 0.0, -0.0];
         assert_eq!(codes(&values, Rounding::Nearest), [2, 4, -2, 1, -1, 127, -127, 0, 0]);
         assert_eq!(codes(&values, Rounding::Truncate), [2, 3, -2, 0, 0, 127, -127, 0, 0]);
+        // What the definition of rounding says, at and beside every tie and whole number.
+        for place in (-256..=256).map(|half| half as f32 / 2.0) {
+            for scaled in [place, place.next_up(), place.next_down()] {
+                let expected = scaled.round_ties_even().clamp(-127.0, 127.0);
+                assert_eq!(nearest(scaled), expected, "{scaled}");
+            }
+        }
     }
 
     #[test]

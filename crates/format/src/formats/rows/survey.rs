@@ -46,13 +46,26 @@ pub(super) struct Survey {
 }
 
 impl RowRules {
+    /// Looks at rows and adds their bytes to `out`, on all cores.
+    pub(super) fn encode(&self, rows: &[f32], block: RowBlock, out: &mut Vec<u8>) -> Survey {
+        /// Rows for one core at a time.
+        const TOGETHER: usize = 64;
+        let parts = rows.par_chunks(TOGETHER * block.dim.max(1)).enumerate();
+        let parts: Vec<(Survey, Vec<u8>)> = parts
+            .map(|(i, rows)| {
+                let (mut bytes, mut rows) = (Vec::new(), rows.to_vec());
+                let block = RowBlock { first: block.first + (i * TOGETHER) as u64, ..block };
+                (self.survey(&mut rows, block, Some(&mut bytes)), bytes)
+            })
+            .collect();
+        parts.into_iter().fold(Survey::default(), |all, (survey, bytes)| {
+            out.extend(bytes);
+            all.join(survey)
+        })
+    }
+
     /// Looks at every row, normalizes it if that was asked for, and adds its bytes to `out`.
-    pub(super) fn survey(
-        &self,
-        values: &mut [f32],
-        block: RowBlock,
-        mut out: Option<&mut Vec<u8>>,
-    ) -> Survey {
+    fn survey(&self, values: &mut [f32], block: RowBlock, mut out: Option<&mut Vec<u8>>) -> Survey {
         let mut survey = Survey::default();
         let mut codes = Vec::new();
         for (row, values) in (block.first..).zip(values.chunks_exact_mut(block.dim.max(1))) {
