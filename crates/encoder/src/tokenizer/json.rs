@@ -17,7 +17,14 @@ const LONGEST_WORD: u64 = 10_000;
 pub(super) fn read(json: &[u8], is_framed: bool) -> Result<Parts, Error> {
     let file = TokenizerFile::parse_with_tokens(json).map_err(misstated)?;
     // What the model is says most about a tokenizer that is not known, so it is looked at first.
-    let other_model = |kind: &str| unsupported(&format!("a {kind} tokenizer"), "WordPiece");
+    let other_model = |kind: &str| {
+        let known = match cfg!(feature = "tokenizers") {
+            true => "WordPiece, Unigram and BPE are supported",
+            false => "only WordPiece is supported here",
+        };
+        let what = format!("{TOKENIZER} has a {kind} tokenizer; {known}");
+        Error::unsupported(TOKENIZER, what, "")
+    };
     if let Some(kind) = file.model_kind().filter(|kind| *kind != "WordPiece") {
         return Err(other_model(kind));
     }

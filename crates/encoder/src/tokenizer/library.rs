@@ -14,7 +14,7 @@ use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::{AddedToken, Model, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper};
 use weighbridge_format::Error;
 use weighbridge_format::spec::tokenizer::{
-    AddedToken as Added, ScoredTokens, Step, TokenModel, TokenizerFile, Unigram as Scored,
+    AddedToken as Added, Bpe, ScoredTokens, Step, TokenModel, TokenizerFile, Unigram as Scored,
 };
 
 /// Tokens that may be found in texts before they are taken apart.
@@ -139,9 +139,12 @@ fn check_growth(part: &Json, growth: &mut usize) -> Result<(), Error> {
     match part {
         Json::Array(parts) => parts.iter().try_for_each(|part| check_growth(part, growth)),
         Json::Object(members) => {
-            let length = |name: &str| members.get(name).and_then(Json::as_str).map_or(1, str::len);
+            let length = |text: &Json| text.as_str().map_or(0, str::len);
+            // What is replaced has a character at least.
+            let replaced = members.get("pattern").map_or(0, |p| length(&p["String"])).max(1);
             for name in ["content", "prepend", "replacement", "str_rep"] {
-                *growth = growth.saturating_mul(length(name).div_ceil(4).max(1));
+                let written = members.get(name).map_or(0, length);
+                *growth = growth.saturating_mul(written.div_ceil(replaced).max(1));
             }
             if let Some(map) = members.get("precompiled_charsmap").and_then(Json::as_str) {
                 precompiled::check(map)?;
@@ -172,6 +175,19 @@ fn unigram(model: Scored<ScoredTokens>) -> Result<(ModelWrapper, usize), Error> 
     Ok((ModelWrapper::Unigram(made), len))
 }
 
+/// Both halves of a merge together, the second without the prefix of what continues a word, are a token;
+/// the crate takes for granted that they are as long as one.
+fn check_merges(model: &Bpe<HashMap<String, u32>>) -> Result<(), Error> {
+    let longest = model.vocab.keys().map(String::len).max().unwrap_or(0);
+    let prefix = model.continuing_subword_prefix.as_ref().map_or(0, String::len);
+    let fits =
+        |(a, b): &&(String, String)| b.get(prefix..).is_some_and(|b| a.len() + b.len() <= longest);
+    match model.merges.iter().find(|merge| !fits(merge)) {
+        Some((a, b)) => Err(malformed(&format!("has merges to nowhere: {a:?} and {b:?}"))),
+        None => Ok(()),
+    }
+}
+
 /// Models whose vocabulary tells each token's number.
 fn numbered(model: TokenModel<HashMap<String, u32>>) -> Result<(ModelWrapper, usize), Error> {
     let largest =
@@ -183,6 +199,7 @@ fn numbered(model: TokenModel<HashMap<String, u32>>) -> Result<(ModelWrapper, us
                 return Err(unsupported(what, "merges that are all made"));
             }
             check_length(model.vocab.keys())?;
+            check_merges(&model)?;
             let len = largest(&model.vocab);
             let mut builder = BPE::builder()
                 .vocab_and_merges(model.vocab.into_iter().collect::<Vocab>(), model.merges)

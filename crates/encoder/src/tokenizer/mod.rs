@@ -312,6 +312,11 @@ impl Tokenizer {
         self.post_processor.takes_pairs()
     }
 
+    /// How many tokens are put around two texts that belong together, where that is known.
+    pub(crate) fn tokens_around_pair(&self) -> Option<usize> {
+        self.post_processor.around_pair()
+    }
+
     /// How many tokens are put behind every text.
     pub(crate) fn tokens_behind(&self) -> usize {
         self.post_processor.behind()

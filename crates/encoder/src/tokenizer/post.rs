@@ -90,6 +90,12 @@ impl PostProcessor {
         self.pair.is_some()
     }
 
+    /// How many tokens it puts around two texts; none where it can't.
+    pub(super) fn around_pair(&self) -> Option<usize> {
+        let pair = self.pair.as_ref()?;
+        Some(pair.before.len() + pair.between.len() + pair.behind.len())
+    }
+
     /// Appends the tokens of two texts with what stands around them: at most `max_tokens`. Returns how
     /// many there are before those of the second kind.
     pub(super) fn append_pair(
@@ -100,7 +106,7 @@ impl PostProcessor {
         mut second: Vec<u32>,
     ) -> usize {
         let Some(pair) = &self.pair else { return 0 };
-        let around = pair.before.len() + pair.between.len() + pair.behind.len();
+        let around = self.around_pair().unwrap_or(0);
         let [a, b] = cut([first.len(), second.len()], max_tokens.saturating_sub(around));
         first.truncate(a);
         second.truncate(b);

@@ -32,7 +32,7 @@ fn other_tokenizers_are_refused_by_name() {
     let level = json!({"type": "WordLevel", "unk_token": "a", "vocab": {"a": 0}});
     assert_eq!(
         refusal(&with("/model", Some(level))),
-        "tokenizer.json has a WordLevel tokenizer; only WordPiece as in BERT is supported"
+        "tokenizer.json has a WordLevel tokenizer; WordPiece, Unigram and BPE are supported"
     );
     let unknown = json!({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Odd"}]});
     let expression = json!({"type": "Split", "pattern": {"Regex": "(a+)+$"}});
@@ -56,10 +56,12 @@ fn other_tokenizers_are_refused_by_name() {
 fn parts_that_would_lead_astray_are_refused() {
     let unigram = |vocab: Json, unknown: Json| json!({"type": "Unigram", "unk_id": unknown, "vocab": vocab, "byte_fallback": false});
     let bpe = |vocab: Json, merges: Json| json!({"type": "BPE", "vocab": vocab, "merges": merges});
-    let replace = |n: usize| {
+    let replace = |n: usize, times: usize| {
         let one = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "a".repeat(n)});
-        json!({"type": "Sequence", "normalizers": vec![one; 8]})
+        json!({"type": "Sequence", "normalizers": vec![one; times]})
     };
+    // The crate would cut the prefix off the second half of each merge, wherever that ends.
+    let continued = |prefix: &str, vocab: Json, merges: Json| json!({"type": "BPE", "vocab": vocab, "merges": merges, "continuing_subword_prefix": prefix});
     let words = json!([["<unk>", 0.0], ["a", -1.0]]);
     let pair = json!({"a": 0, "b": 1, "ab": 2});
     for (place, value, name) in [
@@ -73,7 +75,12 @@ fn parts_that_would_lead_astray_are_refused() {
         ("/model", bpe(pair.clone(), json!(["a b c"])), "merges"),
         ("/model", bpe(pair.clone(), json!("a b")), "merges"),
         ("/model", bpe(json!({"a": -1}), json!([])), "description of a tokenizer"),
-        ("/normalizer", replace(400), "far longer"),
+        ("/model", bpe(pair.clone(), json!([["ab", "ab"]])), "merges"),
+        ("/model", continued("######", pair.clone(), json!([["a", "b"]])), "merges"),
+        ("/model", continued("#", json!({"a": 0, "é": 1, "aé": 2}), json!([["a", "é"]])), "merges"),
+        ("/normalizer", replace(400, 8), "far longer"),
+        ("/normalizer", replace(2, 11), "far longer"),
+        ("/normalizer", replace(2, 40), "far longer"),
         ("/normalizer", json!({"type": "Precompiled", "precompiled_charsmap": "AAAA"}), "charsmap"),
     ] {
         let why = refusal(&with(place, Some(value)));
@@ -86,8 +93,22 @@ fn parts_that_would_lead_astray_are_refused() {
         json!({"id": i, "content": format!("<{i}>"), "single_word": false, "lstrip": false,
             "rstrip": false, "normalized": false, "special": false})
     };
-    many["added_tokens"] = (0..1_000_000).map(token).collect();
+    many["added_tokens"] = (0..5_000).map(token).collect();
     assert!(refusal(&many).contains("added tokens"));
+    // Too many to be looked at one by one, for whoever runs the tokenizer.
+    let listed: Json = (0..1_000_000).map(token).collect();
+    many["added_tokens"] = listed.clone();
+    assert!(refusal(&many).contains("a part of"));
+    assert!(refusal(&with("/added_tokens", Some(listed))).contains("a part of"));
+    let ids = vec![2; 3_000_000];
+    let special = json!({"[SEP]": {"id": "[SEP]", "ids": ids, "tokens": []}});
+    let around = with("/post_processor/special_tokens", Some(special));
+    assert!(refusal(&around).contains("a part of"));
+    for id in [json!(-7), json!(4_294_967_296u64), json!("5"), json!(1.5)] {
+        let mut wrong = small();
+        wrong["added_tokens"][0]["id"] = id;
+        assert!(refusal(&wrong).contains("tokens with numbers"));
+    }
     // Deeper than any parser goes, and wide enough to take long.
     let mut nested = json!({"type": "NFC"});
     for _ in 0..200 {

@@ -15,8 +15,9 @@ pub use parts::{
 pub use vocabulary::{NumberedTokens, SkippedVocabulary, TokenList};
 
 use super::Misstatement;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
 use vocabulary::AnyTokens;
 
@@ -35,15 +36,28 @@ pub struct TokenizerFile<V> {
 struct Outline<V> {
     #[serde(default)]
     version: Json,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "small")]
     added_tokens: Json,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "small")]
     normalizer: Json,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "small")]
     pre_tokenizer: Json,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "small")]
     post_processor: Json,
     model: Option<ModelOutline<V>>,
+}
+
+/// More bytes than any part but the model has: the largest are tables of characters.
+const MOST_BYTES: usize = 4 << 20;
+
+/// A part of the file. Nothing is made of one that is far too large.
+fn small<'de, D: Deserializer<'de>>(from: D) -> Result<Json, D::Error> {
+    let text = <&RawValue>::deserialize(from)?.get();
+    if text.len() > MOST_BYTES {
+        let what = format!("a part of {} bytes, and none has more than {MOST_BYTES}", text.len());
+        return Err(serde::de::Error::custom(what));
+    }
+    serde_json::from_str(text).map_err(serde::de::Error::custom)
 }
 
 /// The settings of every kind of model that is known, side by side.
@@ -241,9 +255,18 @@ impl<V> TokenizerFile<V> {
     /// # Errors
     /// If they are not what added tokens should be.
     pub fn added_tokens(&self) -> Result<Vec<AddedToken>, Misstatement> {
-        match &self.outline.added_tokens {
-            Json::Null => Ok(Vec::new()),
-            list => read_part(list, &format!("{TOKENIZER} added_tokens"), "a list of tokens"),
+        let place = format!("{TOKENIZER} added_tokens");
+        let list = match &self.outline.added_tokens {
+            Json::Null => return Ok(Vec::new()),
+            list => list,
+        };
+        // Where a token stands gives it its number; what the file says is a number at least.
+        let is_number =
+            |id: &Json| id.is_null() || id.as_u64().is_some_and(|id| u32::try_from(id).is_ok());
+        let ids = list.as_array().into_iter().flatten().map(|token| &token["id"]);
+        match ids.into_iter().find(|id| !is_number(id)) {
+            Some(id) => Err(misstatement(place, "tokens with numbers", format!("id {id}"))),
+            None => read_part(list, &place, "a list of tokens"),
         }
     }
 
