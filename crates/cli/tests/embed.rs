@@ -200,6 +200,13 @@ fn tokens_are_shown() {
         tokens.iter().map(|t| vocabulary.lines().position(|l| l == *t).unwrap()).collect();
     let expected = format!("{{\"ids\":{},\"tokens\":{}}}\n", json!(ids), json!(tokens));
     assert_eq!(out(&output), expected, "{}", err(&output));
+    // What stands in front of a text is seen by the model, too.
+    let ids = |prompt: &str, text: &str| {
+        let output = run(at, &["tokenize", "-m", "model", "--prompt", prompt, text, "--json"]);
+        serde_json::from_str::<Json>(&out(&output)).unwrap()["ids"].clone()
+    };
+    assert_eq!(ids("a ", "truck"), ids("", "a truck"));
+    assert_ne!(ids("a ", "truck"), ids("", "truck"));
     let output = run(at, &["tokenize", "--model", "model", "A weighbridge!"]);
     assert!(out(&output).lines().any(|l| l.ends_with("  ##bridge")), "{}", out(&output));
 }
@@ -235,4 +242,30 @@ fn what_can_not_be_done_is_said_before_the_work() {
     assert_eq!(std::fs::read(at.join("exists.npy")).unwrap(), b"x");
     assert!(run(at, &[&model[..], &["-o", "exists.npy", "--force"]].concat()).status.success());
     assert_eq!(at.read_dir().unwrap().count(), 2);
+}
+
+/// A model's own prompt stands in front of every text, as its library puts it there.
+#[test]
+fn tokens_are_those_that_the_model_sees() {
+    let Some(model) = weighbridge_testkit::data::reference("families/modernbert-mean") else {
+        return;
+    };
+    let expected: Json =
+        serde_json::from_slice(&std::fs::read(model.join("expected.json")).unwrap()).unwrap();
+    let (texts, ids) = (&expected["texts"], &expected["token_ids"]);
+    let model = model.display().to_string();
+    let mut visited = 0;
+    for (text, ids) in texts.as_array().unwrap().iter().zip(ids.as_array().unwrap()) {
+        // No argument of a program has a zero byte.
+        let text = text.as_str().unwrap();
+        if text.contains('\0') || visited == 12 {
+            continue;
+        }
+        let output =
+            run(std::path::Path::new("."), &["tokenize", "-m", &model, "--json", "--", text]);
+        let told: Json = serde_json::from_str(&out(&output)).unwrap();
+        assert_eq!(told["ids"], *ids, "{text:?}");
+        visited += 1;
+    }
+    assert_eq!(visited, 12);
 }

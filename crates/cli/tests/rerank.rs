@@ -54,6 +54,32 @@ fn texts_are_ordered_by_their_scores() {
     }
 }
 
+/// Rows are lines, and files that are no lists of texts are not taken for such.
+#[test]
+fn texts_of_files_are_lines() {
+    let Some(model) = data::reference("families/cross-encoder-bert") else { return };
+    let model = model.display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("texts.txt"), format!("{}\n\n{}\n", TEXTS[0], TEXTS[1])).unwrap();
+    let told = object(at, &["rerank", "-m", &model, QUESTION, "-i", "texts.txt", "--json"]);
+    let hits = told["hits"].as_array().unwrap();
+    let row_of = |text: &str| &hits.iter().find(|hit| hit["text"] == text).unwrap()["row"];
+    assert_eq!((row_of(TEXTS[0]), row_of(""), row_of(TEXTS[1])), (&0.into(), &1.into(), &2.into()));
+    std::fs::write(at.join("texts.jsonl"), "{\"text\": \"a\"}\n{\"text\": \"b\"}\n").unwrap();
+    let refused = run(at, &["rerank", "-m", &model, QUESTION, "-i", "texts.jsonl"]);
+    assert!(err(&refused).contains("a text on each line is needed"), "{}", err(&refused));
+    // Three tokens stand around a pair, and each of the two has one at least.
+    let limited = |most| {
+        let texts = ["44 tonnes", "something else"];
+        run(at, &[&["rerank", "-m", &model, QUESTION, "--max-tokens", most], &texts[..]].concat())
+    };
+    let refused = limited("4");
+    assert!(err(&refused).contains("no room for two texts"), "{}", err(&refused));
+    assert!(err(&refused).contains("at least 5"), "{}", err(&refused));
+    assert!(limited("5").status.success());
+}
+
 fn npy(path: impl AsRef<Path>) -> Vec<f64> {
     let container = weighbridge::open(path).unwrap();
     let values = container.tensors[0].values_f32(0, 2).unwrap();

@@ -53,6 +53,11 @@ fn parts_are_put_together() {
     // The same rows are found in it.
     let found = json(at, &["search", "all.f32bin", "truck 7 in town", "-k", "1", "--json"]);
     assert_eq!(found["hits"][0]["row"], 7);
+    // A shard is not lost to what is made of it.
+    let own: Vec<_> = ["merge", "part1.f32bin", "--force"].into_iter().chain(parts).collect();
+    let own = run(at, &own);
+    assert_eq!(own.status.code(), Some(2));
+    assert!(err(&own).contains("is one of the shards"), "{}", err(&own));
     let missing = run(at, &["merge", "x.f32bin", "part1.f32bin", "part3.f32bin"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(err(&missing).contains("shard 2/3 is missing"), "{}", err(&missing));
@@ -172,6 +177,26 @@ fn values_are_stored_in_fewer_bits() {
 
 /// Whenever a worker or a merge is killed, starting it again gives the same file.
 #[cfg(unix)]
+/// Codes are no values: neither to take ranges of, nor to be printed.
+#[test]
+fn codes_are_not_taken_for_values() {
+    let folder = samples();
+    let at = folder.path();
+    let made = run(at, &embed(&["-o", "codes.npy", "--output-type", "int8"]));
+    assert!(made.status.success(), "{}", err(&made));
+    let again = ["-o", "again.npy", "--output-type", "int8", "--ranges"];
+    let refused = run(at, &embed(&[&again[..], &["codes.npy"]].concat()));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).contains("it holds codes"), "{}", err(&refused));
+    let beside = run(at, &embed(&[&again[..], &["codes.ranges.npy"]].concat()));
+    assert!(beside.status.success(), "{}", err(&beside));
+    let bytes = |name: &str| std::fs::read(at.join(name)).unwrap();
+    assert_eq!(bytes("again.npy"), bytes("codes.npy"));
+    let printed = run(at, &["embed", "-m", "hf-model", "truck", "--output-type", "int8"]);
+    assert_eq!((printed.status.code(), out(&printed).as_str()), (Some(2), ""));
+    assert!(err(&printed).contains("vectors are printed as f32"), "{}", err(&printed));
+}
+
 #[test]
 fn what_is_killed_can_simply_be_started_again() {
     let folder = samples();

@@ -150,6 +150,15 @@ impl Encoder {
                 let labels = classifier.labels();
                 let settings = Settings { dimensions: None, ..settings.clone() };
                 let settings = ResolvedSettings::new(&settings, &spec, sizes, labels, what_for)?;
+                // Of each of the two at least one token.
+                let least = tokenizer.tokens_around_pair().map_or(0, |around| around + 2);
+                if settings.max_tokens < least {
+                    let what = format!(
+                        "a limit of {} tokens leaves no room for two texts between the special ones",
+                        settings.max_tokens
+                    );
+                    return Err(Error::refused(what, format!("at least {least}")));
+                }
                 (Head::Scores(Box::new(classifier)), settings)
             }
             Use::Vectors => {

@@ -252,7 +252,7 @@ pub(crate) struct Rerank {
     /// The texts; without them, the lines of --input or of standard input
     #[arg(value_name = "TEXT", conflicts_with = "input")]
     pub texts: Vec<String>,
-    /// A file with a text on each line
+    /// A file with a text on each line; blank ones count, so that rows are lines
     #[arg(long, short, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Show only the best
@@ -283,6 +283,10 @@ pub(crate) struct Tokenize {
     /// Use at most this many tokens, the special ones included; by default as the model says
     #[arg(long, value_name = "N", value_parser = super::at_least_one)]
     pub max_tokens: Option<usize>,
+    /// What stands in front of every text: one of the model's prompts by name, or any text; '' is
+    /// none. By default the model's prompt for documents
+    #[arg(long, value_name = "NAME|TEXT")]
+    pub prompt: Option<String>,
     /// Print one object per text, each on its own line
     #[arg(long)]
     pub json: bool,

@@ -62,7 +62,7 @@ pub(crate) struct Search {
     #[arg(long, value_name = "FILE")]
     pub rescore: Option<PathBuf>,
     /// Order what is found for a text by this model, a cross-encoder, which reads question and text
-    /// together: the 50 nearest rows, or as many as -k says
+    /// together: the 50 nearest rows, or k if that is more
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["queries", "like"],
         add = super::complete::files_and_models())]
     pub rerank: Option<String>,

@@ -14,8 +14,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Instant;
 use weighbridge::embed::{
-    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, InputRows, RowSink, TextRow, Texts,
-    Wanted, jsonl,
+    self, EmbedFile, EmbedSettings, Embedded, EmbeddedFile, InputRows, OutputType, RowSink,
+    TextRow, Texts, Wanted, jsonl,
 };
 use weighbridge::encoder::{Purpose, Settings};
 use weighbridge::source::LastWords;
@@ -32,6 +32,10 @@ pub(super) fn run(args: &Embed, options: &Options, files: Files) -> Result<ExitC
     }
     // The input first: what is wrong with it is found sooner than a model is loaded.
     let (mut texts, bytes) = open_texts(args)?;
+    if output.is_none() && args.stored.output_type.is_some_and(|to| to != OutputType::F32) {
+        let hint = "--output names a file that holds others";
+        return Err(Error::refused("vectors are printed as f32", hint));
+    }
     texts.check()?;
     say_column(&texts);
     super::say_files(&args.texts, |name| format!("-i {name} reads it"));

@@ -8,6 +8,7 @@ use crate::progress::with_scoring_bar;
 use crate::render::{BOLD, Table, safe, styled};
 use serde::Serialize;
 use std::path::Path;
+use weighbridge::embed::lines_of;
 use weighbridge::encoder::{Reranker, Settings};
 use weighbridge::{Error, Options, models};
 
@@ -69,9 +70,5 @@ fn texts(args: &Rerank) -> Result<Vec<String>, Error> {
         Some(path) => (read_input(path)?, path.display().to_string()),
         None => (read_all(std::io::stdin().lock(), "standard input")?, "standard input".to_owned()),
     };
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        Error::refused(format!("{name} is not UTF-8 at byte {at}"), "it needs a text on each line")
-    })?;
-    Ok(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
+    lines_of(&name, &bytes[..])
 }

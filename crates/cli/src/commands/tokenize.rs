@@ -7,7 +7,7 @@ use crate::args::Tokenize;
 use crate::render::{BOLD, Table, safe, styled};
 use serde::Serialize;
 use std::borrow::Cow;
-use weighbridge::encoder::Tokenizer;
+use weighbridge::encoder::{PromptChoice, Purpose, Tokenizer};
 use weighbridge::spec::ModelSpec;
 use weighbridge::wire::to_len;
 use weighbridge::{Error, Options, models};
@@ -22,20 +22,20 @@ pub(super) fn run(args: &Tokenize, options: &Options, files: Files) -> Result<Ex
     super::say_files(&args.text, |name| format!("< {name} reads its lines"));
     // The weights are not needed.
     let container = files.open(&models::find(&args.model)?, options)?;
-    let tokenizer = Tokenizer::of(&container)?;
-    let limit = || {
-        let limit = ModelSpec::of(&container)?.max_tokens.filter(|limit| !limit.is_assumed());
-        Ok::<_, Error>(limit.map_or(usize::MAX, |limit| to_len(limit.value)))
-    };
-    let limit = args.max_tokens.map_or_else(limit, Ok)?;
+    let (tokenizer, spec) = (Tokenizer::of(&container)?, ModelSpec::of(&container)?);
+    let said = spec.max_tokens.as_ref().filter(|limit| !limit.is_assumed());
+    let said = said.map_or(usize::MAX, |limit| to_len(limit.value));
+    let limit = args.max_tokens.unwrap_or(said);
+    let prompt = PromptChoice::new(args.prompt.as_deref(), Purpose::Document).of(&spec);
+    let prompt = prompt.map_or_else(String::new, |prompt| prompt.text);
     let given: Vec<_> = args.text.iter().cloned().collect();
     let is_given = !given.is_empty();
     let mut cut = 0;
     let done = ask(given, "one text a line", together(1), |texts| {
         let answer = |text: &String| {
-            let mut ids = Vec::new();
-            cut += u64::from(tokenizer.is_cut(text, limit));
-            tokenizer.encode_into(text, limit, &mut ids);
+            let (mut ids, seen) = (Vec::new(), format!("{prompt}{text}"));
+            cut += u64::from(tokenizer.is_cut(&seen, limit));
+            tokenizer.encode_into(&seen, limit, &mut ids);
             let title = Some(text.as_str()).filter(|_| !is_given);
             Answer { text: shown(&tokenizer, ids, title, args.json), said: Said::Nothing }
         };

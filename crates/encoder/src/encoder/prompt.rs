@@ -41,7 +41,7 @@ impl PromptChoice {
     }
 
     /// The prompt of a model; one without text is none.
-    fn of(&self, spec: &ModelSpec) -> Option<Prompt> {
+    pub fn of(&self, spec: &ModelSpec) -> Option<Prompt> {
         let named = |name: &str| spec.prompts.iter().find(|prompt| prompt.name == name);
         let found = match self {
             PromptChoice::For(purpose) => {

@@ -163,7 +163,7 @@ fn check(settings: &DistillSettings) -> Result<(), Error> {
     }
     match settings.sif {
         Some(sif) if !(sif > 0.0 && sif < 1.0) => {
-            let advice = Advice::set("sif", "is above 0 and below 1");
+            let advice = Advice::set("sif", "is 0, or above it and below 1");
             Err(Error::refused(format!("{sif} is no weight of frequencies"), advice))
         }
         _ => Ok(()),

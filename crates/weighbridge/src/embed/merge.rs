@@ -48,6 +48,15 @@ pub fn merge(
     shards: &[PathBuf],
     progress: &mut Progress,
 ) -> Result<EmbeddedFile, Error> {
+    let is_output =
+        |shard: &&PathBuf| match (shard.canonicalize(), settings.output.path.canonicalize()) {
+            (Ok(shard), Ok(output)) => shard == output,
+            _ => false,
+        };
+    if let Some(shard) = shards.iter().find(is_output) {
+        let advice = "what is made of the shards goes into another file";
+        return Err(Error::refused_file(shard, "is one of the shards", advice));
+    }
     let manifests = read_manifests(shards)?;
     let (first, input) = check_one_input(&manifests)?;
     let bytes = manifests.iter().map(|(path, manifest)| manifest.bytes(path)).sum::<u64>();

@@ -52,7 +52,7 @@ pub use merge::{MergeSettings, merge};
 pub use output_type::{OutputType, Ranges, StoredAs, quantize};
 pub use shard::{InputId, InputRows, Shard};
 pub use table_texts::TextColumn;
-pub use texts::{Skipped, TextForm, TextOptions, TextRow, Texts, texts_of_lines};
+pub use texts::{Skipped, TextForm, TextOptions, TextRow, Texts, lines_of, texts_of_lines};
 pub use weighbridge_format::formats::jsonl;
 
 use std::ops::ControlFlow;

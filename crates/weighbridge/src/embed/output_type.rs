@@ -2,9 +2,9 @@
 //! those of sentence-transformers, computed in f32 as it does.
 
 use serde::{Deserialize, Serialize};
-use weighbridge_codec::DType;
+use weighbridge_codec::{Class, DType};
 use weighbridge_format::wire::to_len;
-use weighbridge_format::{Advice, Container, Error, Tensor};
+use weighbridge_format::{Advice, Container, Encoding, Error, Tensor};
 
 use super::MadeWith;
 
@@ -137,6 +137,9 @@ impl Ranges {
         };
         match tensor.shape[..] {
             _ if coded => Err(no_ranges("its rows are bits")),
+            _ if is_of_codes(tensor) => Err(no_ranges(
+                "it holds codes and does not say their ranges, which a file beside it may",
+            )),
             [0 | 1, _] => Err(no_ranges("it has not two rows")),
             [_, dim] => Ranges::of_rows(tensor, to_len(dim)),
             _ => Err(no_ranges("it holds no matrix")),
@@ -168,6 +171,11 @@ impl Ranges {
         let steps = self.low.iter().zip(&self.high).map(|(low, high)| (high - low) / 255.0);
         steps.fold(0.0, f32::max)
     }
+}
+
+/// Whether numbers are whole ones by their type: codes of values that nothing here tells.
+fn is_of_codes(tensor: &Tensor) -> bool {
+    matches!(tensor.encoding, Encoding::Plain(dtype) if dtype.class() != Class::Float)
 }
 
 fn no_ranges(why: &str) -> Error {

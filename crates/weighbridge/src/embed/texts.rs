@@ -357,22 +357,30 @@ fn decode(line: Line, options: &TextOptions) -> Result<String, BadLine> {
 /// # Errors
 /// [`Error::Unrecognised`] if it is something else, or there is no text in it.
 pub fn texts_of_lines(name: &str, input: impl BufRead) -> Result<Vec<String>, Error> {
-    const NEEDED: &str = "a text on each line is needed, in UTF-8";
-    let mut texts = Vec::new();
-    for row in Texts::new(name, input, &TextOptions::default()) {
-        let row = row.map_err(|error| match error {
-            // What would help is for embedding.
-            Error::Unrecognised { file, problem } => {
-                Error::unrecognised(file, problem.message, NEEDED)
-            }
-            other => other,
-        })?;
-        texts.extend(Some(row.text.trim()).filter(|t| !t.is_empty()).map(str::to_owned));
-    }
+    let lines = lines_of(name, input)?;
+    let texts = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+    let texts: Vec<_> = texts.map(str::to_owned).collect();
     match texts.is_empty() {
         true => Err(Error::unrecognised(name, "there is no text in it", NEEDED)),
         false => Ok(texts),
     }
+}
+
+/// What files of lines need to be.
+const NEEDED: &str = "a text on each line is needed, in UTF-8";
+
+/// The lines of a file with a text on each, as they are, blank ones too. `name` is what errors call it.
+///
+/// # Errors
+/// [`Error::Unrecognised`] if it is something else.
+pub fn lines_of(name: &str, input: impl BufRead) -> Result<Vec<String>, Error> {
+    let rows = Texts::new(name, input, &TextOptions::default());
+    let lines = rows.map(|row| row.map(|row| row.text));
+    lines.collect::<Result<_, _>>().map_err(|error| match error {
+        // What would help is for embedding.
+        Error::Unrecognised { file, problem } => Error::unrecognised(file, problem.message, NEEDED),
+        other => other,
+    })
 }
 
 #[cfg(test)]
