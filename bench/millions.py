@@ -3,10 +3,12 @@
 
     python bench/millions.py --program target/release/weighbridge --folder /tmp/millions [--model STATIC] [--texts 10000000]
 
-The texts are generated. They are embedded to f32bin and to i8bin; every run is cut into ten parts of as many rows, and the rate of
-each is printed beside what the same bytes take when they are only written and synced, in as many parts. Then search, recall, convert
-and neighbours go through the larger file; the last is ended after a while, for all rows would take days. Needs 40 GB of disk for
-ten million rows of 384 values, and Linux. Anonymous memory is the highest `RssAnon`, looked at fifty times a second.
+The texts are generated. They are embedded to i8bin and to f32bin, and every run is cut into ten parts of as many rows. Of each part there
+are rows a second, rows a second of the processor's time that the program got, and the share of the machine's time that was given to
+others (steal): where the first goes up and down with the last and the second stays, it is not the program that changes. Beside it is what the same
+bytes take when they are only written and synced, in as many parts. Then search, recall, convert and neighbours go through the larger file; the last is
+ended after a while, for all rows would take days. Needs 40 GB of disk for ten million rows of 384 values, and Linux. Anonymous
+memory is the highest `RssAnon`, looked at fifty times a second.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 PARTS = 10
 BLOCK = 1 << 22
@@ -34,11 +37,29 @@ def texts(path: Path, count: int) -> None:
             file.write("\n".join(some) + "\n")
 
 
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def stolen() -> float:
+    """Seconds of all processors, since the machine was started, that others had."""
+    return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / TICKS
+
+
+class Moment(NamedTuple):
+    """How far a run is: the size of its file, and the seconds since it began, by the clock, of its own and stolen."""
+
+    size: int = 0
+    clock: float = 0.0
+    own: float = 0.0
+    stolen: float = 0.0
+
+
 class Run:
-    """A process, with the most anonymous memory that it had, and the sizes of a file while it grew."""
+    """A process, with the most anonymous memory that it had, and how its file grew."""
 
     def __init__(self, command: list[str], grows: Path | None = None, seconds: float | None = None) -> None:
-        self.memory, self.sizes, start = 0, [(0.0, 0)], time.monotonic()
+        self.memory, start, self.before = 0, time.monotonic(), stolen()
+        self.moments = [Moment()]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         watching = threading.Thread(target=self.watch, args=(grows, start))
         watching.start()
@@ -59,16 +80,18 @@ class Run:
                 lines = [line for line in status.splitlines() if line.startswith("RssAnon")]
                 self.memory = max([self.memory] + [int(line.split()[1]) * 1024 for line in lines])
                 if grows is not None:
-                    self.sizes.append((time.monotonic() - start, grows.stat().st_size))
+                    times = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+                    own = (int(times[11]) + int(times[12])) / TICKS
+                    clock = time.monotonic() - start
+                    self.moments.append(Moment(grows.stat().st_size, clock, own, stolen() - self.before))
             except OSError:
                 pass
             time.sleep(0.02)
 
-    def rates(self, total: int) -> list[float]:
-        """Bytes a second in each part of the file, whose size in the end is this."""
-        ends = [next((t for t, size in self.sizes if size >= total * part / PARTS * 0.999), None) for part in range(PARTS + 1)]
-        known = [end if end is not None else self.seconds for end in ends]
-        return [total / PARTS / max(b - a, 1e-3) for a, b in zip(known, known[1:])]
+    def parts(self, total: int) -> list[Moment]:
+        """What each part of the file took, whose size in the end is this."""
+        ends = [next((m for m in self.moments if m.size >= total * part / PARTS * 0.999), self.moments[-1]) for part in range(PARTS + 1)]
+        return [Moment(*(b - a for a, b in zip(*both))) for both in zip(ends, ends[1:])]
 
 
 def only_written(path: Path, total: int) -> list[float]:
@@ -88,9 +111,9 @@ def only_written(path: Path, total: int) -> list[float]:
     return rates
 
 
-def spread(rates: list[float]) -> str:
-    listed = " ".join(f"{rate / 1e6:.0f}" for rate in rates)
-    return f"{listed} MB/s, the slowest {min(rates) / max(rates):.2f} of the fastest"
+def spread(rates: list[float], unit: str) -> str:
+    listed = " ".join(f"{rate:.0f}" for rate in rates)
+    return f"{listed} {unit}, the slowest {min(rates) / max(rates):.2f} of the fastest"
 
 
 def main() -> None:
@@ -113,8 +136,14 @@ def main() -> None:
         run = Run(command + model, Path(f"{out}.partial"))
         total = out.stat().st_size
         print(f"embed to {form}: {run.seconds:.1f} s, {args.texts / run.seconds:.0f} texts/s, {run.memory >> 20} MiB anonymous")
-        print(f"  tenths        {spread(run.rates(total))}", flush=True)
-        print(f"  only writing  {spread(only_written(args.folder / 'written', total))}", flush=True)
+        parts = run.parts(total)
+        thousands = args.texts / PARTS / 1000
+        print(f"  by the clock  {spread([thousands / max(part.clock, 1e-3) for part in parts], 'thousand rows/s')}")
+        print(f"  own time      {spread([thousands / max(part.own, 1e-3) for part in parts], 'thousand rows/s')}")
+        stolen_shares = " ".join(f"{part.stolen / max(part.clock, 1e-3) / (os.cpu_count() or 1):.0%}" for part in parts)
+        print(f"  stolen        {stolen_shares} of the machine", flush=True)
+        written = [rate / 1e6 for rate in only_written(args.folder / "written", total)]
+        print(f"  only writing  {spread(written, 'MB/s')}", flush=True)
     if args.only_embed:
         return
     rows = str(args.folder / "f32bin" / "rows.f32bin")
