@@ -7,6 +7,7 @@ mod callers;
 mod convert;
 mod encode;
 mod files;
+mod first;
 mod ggml;
 mod inspect;
 mod open;
@@ -116,6 +117,7 @@ fn run(files: &Files, sections: &[String]) -> Outcome<()> {
         ("static", tables::measure),
         ("tokens", tokens::measure),
         ("rerank", rerank::measure),
+        ("first", first::measure),
         ("encode", encode::measure),
         ("search", search::measure),
     ] {

@@ -21,8 +21,8 @@ use weighbridge_format::spec::tokenizer::{
 const MOST_ADDED: usize = 4_096;
 /// The time for a text grows with the length of the longest token.
 const LONGEST_TOKEN: usize = 1_024;
-/// Times that a normalizer may make a text longer.
-const MOST_GROWTH: usize = 1_024;
+/// Characters that a normalizer may make of one.
+const MOST_GROWTH: u64 = 1_024;
 /// The longest word that WordPiece may want to look up.
 const LONGEST_WORD: u64 = 1_000;
 
@@ -129,32 +129,73 @@ fn check_steps<V>(file: &TokenizerFile<V>) -> Result<(), Error> {
     if let Some(lack) = unknown_steps(&steps).into_iter().next() {
         return Err(lack.into_error());
     }
-    let mut growth = 1usize;
-    check_growth(file.normalizer_json(), &mut growth)?;
-    check_growth(file.pre_tokenizer_json(), &mut growth)
+    check_tables(file.normalizer_json())?;
+    match growth(file.normalizer_json()).max(growth(file.pre_tokenizer_json())) {
+        0..=MOST_GROWTH => Ok(()),
+        _ => Err(malformed("has a normalizer that makes texts far longer")),
+    }
 }
 
-/// Looks at all that a part replaces: how much longer it makes a text, and where tables lead.
-fn check_growth(part: &Json, growth: &mut usize) -> Result<(), Error> {
+/// Looks at where tables of characters lead.
+fn check_tables(part: &Json) -> Result<(), Error> {
     match part {
-        Json::Array(parts) => parts.iter().try_for_each(|part| check_growth(part, growth)),
+        Json::Array(parts) => parts.iter().try_for_each(check_tables),
         Json::Object(members) => {
-            let length = |text: &Json| text.as_str().map_or(0, str::len);
-            // What is replaced has a character at least.
-            let replaced = members.get("pattern").map_or(0, |p| length(&p["String"])).max(1);
-            for name in ["content", "prepend", "replacement", "str_rep"] {
-                let written = members.get(name).map_or(0, length);
-                *growth = growth.saturating_mul(written.div_ceil(replaced).max(1));
-            }
             if let Some(map) = members.get("precompiled_charsmap").and_then(Json::as_str) {
                 precompiled::check(map)?;
             }
-            if *growth > MOST_GROWTH {
-                return Err(malformed("has a normalizer that makes texts far longer"));
-            }
-            members.values().try_for_each(|part| check_growth(part, growth))
+            members.values().try_for_each(check_tables)
         }
         _ => Ok(()),
+    }
+}
+
+/// The most characters that the steps of a part can make of one.
+///
+/// From the last step to the first: of a character that a step does not replace become as many as the steps
+/// behind it make of it, and of those that are replaced together as many as these make of what takes their place.
+fn growth(part: &Json) -> u64 {
+    let mut steps = Vec::new();
+    list_steps(part, &mut steps);
+    let (mut of, mut of_others, mut most) = (HashMap::new(), 1u64, 1);
+    for step in steps.into_iter().rev() {
+        let each = |c: char| of.get(&c).copied().unwrap_or(of_others);
+        let made = |name: &str| {
+            let text = step[name].as_str().unwrap_or_default();
+            text.chars().fold(0u64, |sum, c| sum.saturating_add(each(c)))
+        };
+        match (step["type"].as_str(), step["pattern"]["String"].as_str()) {
+            (Some("Replace"), Some(pattern)) if !pattern.is_empty() => {
+                let share = made("content").div_ceil(pattern.chars().count() as u64);
+                for c in pattern.chars() {
+                    let before = of.get(&c).copied().unwrap_or(of_others);
+                    of.insert(c, before.max(share));
+                }
+            }
+            // An expression may be found anywhere.
+            (Some("Replace"), _) => {
+                let added = made("content");
+                of.values_mut().for_each(|n: &mut u64| *n = n.saturating_add(added));
+                of_others = of_others.saturating_add(added);
+            }
+            // Once for each text, or for each of its words.
+            (Some("Prepend"), _) => most = most.max(made("prepend")),
+            // Any character may become any other.
+            _ => {
+                most = most.max(made("replacement")).max(made("str_rep"));
+                of_others = of.drain().map(|(_, n)| n).fold(of_others, u64::max);
+            }
+        }
+    }
+    of.into_values().fold(of_others.max(most), u64::max)
+}
+
+/// The steps of a part, without the lists that they stand in.
+fn list_steps<'a>(part: &'a Json, steps: &mut Vec<&'a Json>) {
+    let lists = ["normalizers", "pretokenizers"].map(|list| part[list].as_array());
+    match (part["type"].as_str(), lists.into_iter().flatten().next()) {
+        (Some("Sequence"), Some(list)) => list.iter().for_each(|part| list_steps(part, steps)),
+        _ => steps.push(part),
     }
 }
 

@@ -86,6 +86,22 @@ fn parts_that_would_lead_astray_are_refused() {
         let why = refusal(&with(place, Some(value)));
         assert!(why.contains(name), "{name}: {why}");
     }
+    // Many replacements are fine where none makes what another replaces.
+    let around =
+        |c: char| json!({"type": "Replace", "pattern": {"String": c}, "content": format!(" {c} ")});
+    let marks: Vec<_> = "!?.,;:()[]{}<>+-*/=".chars().map(around).collect();
+    let mut spaced = with("/model", Some(unigram(words.clone(), json!(0))));
+    spaced["normalizer"] = json!({"type": "Sequence", "normalizers": marks});
+    spaced["post_processor"] = json!({"type": "BertProcessing", "cls": ["a", 1], "sep": ["a", 1]});
+    spaced["added_tokens"] = json!([]);
+    Tokenizer::from_json(spaced.to_string().as_bytes()).unwrap();
+    // One behind the other, they make sixteen of each letter, and again sixteen of each of these.
+    let letters: Vec<_> = "abcd".chars().zip("bcde".chars()).collect();
+    let chain = letters.iter().map(|(from, to)| {
+        json!({"type": "Replace", "pattern": {"String": from}, "content": to.to_string().repeat(16)})
+    });
+    let chain = json!({"type": "Sequence", "normalizers": chain.collect::<Vec<_>>()});
+    assert!(refusal(&with("/normalizer", Some(chain))).contains("far longer"));
     let random = json!({"type": "BPE", "vocab": pair, "merges": [["a", "b"]], "dropout": 0.1});
     assert!(refusal(&with("/model", Some(random))).contains("at random"));
     let mut many = with("/model", Some(unigram(words.clone(), json!(0))));
