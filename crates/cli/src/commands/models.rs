@@ -50,7 +50,7 @@ fn line(key: &str, value: &str) -> String {
 fn table(list: &[Cached], places: &Places) -> String {
     let mut out = String::new();
     if list.is_empty() {
-        out.push_str("no model was fetched yet; `weighbridge pull minilm` fetches one\n");
+        out.push_str("no models were fetched yet; `weighbridge pull minilm` fetches one\n");
     } else {
         let mut table = Table::new(&["name", ">size", "kind", "cache", ""]);
         for model in list {
