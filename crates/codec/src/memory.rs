@@ -167,11 +167,12 @@ mod tests {
     /// and some of them are gone.
     #[test]
     fn everybody_has_memory_of_their_own() {
-        let arena = Arena::default();
         let counts = [0, 1, 15, 16_383, 16_384, 16_385, 300_000, 5_000_000, 9_000_001, 400_000];
-        let mut floats: Vec<_> = counts.map(|count| arena.zeros::<f32>(count)).into();
-        let mut pairs: Vec<_> = counts.map(|count| arena.zeros::<[i16; 2]>(count)).into();
-        drop(arena);
+        let (mut floats, mut pairs): (Vec<_>, Vec<_>) = {
+            let arena = Arena::default();
+            let floats = counts.map(|count| arena.zeros::<f32>(count));
+            (floats.into(), counts.map(|count| arena.zeros::<[i16; 2]>(count)).into())
+        };
         for (count, (floats, pairs)) in counts.iter().zip(floats.iter().zip(&pairs)) {
             assert_eq!((floats.len(), pairs.len()), (*count, *count));
             assert!(floats.iter().all(|v| *v == 0.0) && pairs.iter().all(|v| *v == [0; 2]));

@@ -7,8 +7,8 @@ use super::matrix::{Left, Panels};
 use super::walk::{Activation, Results, Start};
 use super::*;
 use std::ops::Range;
-#[allow(unused_imports, reason = "without threads it has nothing that is used here")]
 use weighbridge_codec::memory::Arena;
+#[allow(unused_imports, reason = "without threads it has nothing that is used here")]
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::Level;
 
