@@ -56,11 +56,16 @@ impl Number for [i16; 2] {
     const ZERO: [i16; 2] = [0; 2];
 }
 
+impl Number for [i8; 4] {
+    const ZERO: [i8; 4] = [0; 4];
+}
+
 mod sealed {
     /// Nobody else can say of a type that it is a number.
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for [i16; 2] {}
+    impl Sealed for [i8; 4] {}
 }
 
 /// Numbers that belong to one owner, all of them zero at first.

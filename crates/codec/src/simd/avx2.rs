@@ -63,6 +63,13 @@ impl Vector for F32x8 {
         mul(a, b) => _mm256_mul_ps(a, b);
         max(a, b) => _mm256_max_ps(a, b);
         mul_add(a, by, plus) => _mm256_fmadd_ps(a, by, plus);
+        sub(a, b) => _mm256_sub_ps(a, b);
+        div(a, b) => _mm256_div_ps(a, b);
+        min(a, b) => _mm256_min_ps(a, b);
+        mul_power_of_two(a, exponents) => {
+            let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(exponents));
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), power))
+        };
     }
 
     #[inline(always)]
@@ -112,16 +119,9 @@ pub(super) fn word([first, second]: [i16; 2]) -> i32 {
 
 impl Eight for F32x8 {
     lane_by_lane! {
-        sub(a, b) => _mm256_sub_ps(a, b);
-        div(a, b) => _mm256_div_ps(a, b);
         abs(a) => _mm256_andnot_ps(_mm256_set1_ps(-0.0), a);
-        min(a, b) => _mm256_min_ps(a, b);
         with_sign_of(a, b) => _mm256_or_ps(a, _mm256_and_ps(_mm256_set1_ps(-0.0), b));
         fused_mul_add(a, by, plus) => _mm256_fmadd_ps(a, by, plus);
-        mul_power_of_two(a, exponents) => {
-            let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(exponents));
-            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), power))
-        };
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use super::level::Guarded;
 use super::{Bf16Products, ByteProducts, Vector};
 use std::arch::x86_64::*;
 
-/// What a vector needs beyond AVX-512F and BW: the products of bytes.
+/// What a vector needs beyond AVX-512F and BW: the products of bytes, and sums of pairs in one step.
 pub(super) const VNNI: u8 = 1;
 /// What a vector needs beyond AVX-512F and BW: the products of bf16.
 pub(super) const BF16: u8 = 2;
@@ -55,6 +55,13 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
         mul(a, b) => _mm512_mul_ps(a, b);
         max(a, b) => _mm512_max_ps(a, b);
         mul_add(a, by, plus) => _mm512_fmadd_ps(a, by, plus);
+        sub(a, b) => _mm512_sub_ps(a, b);
+        div(a, b) => _mm512_div_ps(a, b);
+        min(a, b) => _mm512_min_ps(a, b);
+        mul_power_of_two(a, exponents) => {
+            let power = _mm512_slli_epi32::<23>(_mm512_castps_si512(exponents));
+            _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), power))
+        };
     }
 
     #[inline(always)]
@@ -81,10 +88,13 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
     #[inline(always)]
     fn add_pairs(sums: __m512i, pair: [i16; 2], line: &[[i16; 2]]) -> __m512i {
         let line = line[..16].as_ptr().cast();
-        // SAFETY: the processor has AVX-512, see the token; a line is 64 bytes.
+        // SAFETY: the processor has AVX-512 and the extension, see the token; a line is 64 bytes.
         unsafe {
-            let pair = _mm512_set1_epi32(word(pair));
-            _mm512_add_epi32(sums, _mm512_madd_epi16(pair, _mm512_loadu_si512(line)))
+            let (pair, line) = (_mm512_set1_epi32(word(pair)), _mm512_loadu_si512(line));
+            match EXTENSION {
+                VNNI => _mm512_dpwssd_epi32(sums, pair, line),
+                _ => _mm512_add_epi32(sums, _mm512_madd_epi16(pair, line)),
+            }
         }
     }
 
@@ -97,11 +107,11 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
 
 impl ByteProducts for F32x16<VNNI> {
     #[inline(always)]
-    fn add_fours(sums: __m512i, line: &[[u8; 4]], four: [i8; 4]) -> __m512i {
+    fn add_fours(sums: __m512i, line: &[[i8; 4]], four: [u8; 4]) -> __m512i {
         let line = line[..16].as_ptr().cast();
-        let four = i32::from_ne_bytes(four.map(i8::cast_unsigned));
+        let four = i32::from_ne_bytes(four);
         // SAFETY: the processor has AVX-512 and VNNI, see the token; a line is 64 bytes.
-        unsafe { _mm512_dpbusd_epi32(sums, _mm512_loadu_si512(line), _mm512_set1_epi32(four)) }
+        unsafe { _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(four), _mm512_loadu_si512(line)) }
     }
 }
 

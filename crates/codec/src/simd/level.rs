@@ -190,8 +190,10 @@ kernels! {
     /// A kernel for vectors of sixteen lanes.
     SixteenKernel over Vector as run_sixteen: PlainPair {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 | Kind::Avx512Vnni | Kind::Avx512Bf16
-            => "avx512f,avx512bw" super::avx512::F32x16;
+        Kind::Avx512Vnni | Kind::Avx512Bf16
+            => "avx512f,avx512bw,avx512vnni" super::avx512::F32x16<{ super::avx512::VNNI }>;
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => "avx512f,avx512bw" super::avx512::F32x16;
         #[cfg(target_arch = "x86_64")]
         Kind::Avx2 => "avx2,fma,f16c" Pair<super::avx2::F32x8>;
         #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]

@@ -77,12 +77,21 @@ pub trait Vector: Copy {
     fn store(self, to: &mut [f32]);
     /// `self + other`.
     fn add(self, other: Self) -> Self;
+    /// `self - other`.
+    fn sub(self, other: Self) -> Self;
     /// `self * other`.
     fn mul(self, other: Self) -> Self;
+    /// `self / other`.
+    fn div(self, other: Self) -> Self;
     /// The larger ones; `other` where one of the two is NaN, or both are zero.
     fn max(self, other: Self) -> Self;
+    /// The smaller ones; `other` where one of the two is NaN, or both are zero.
+    fn min(self, other: Self) -> Self;
     /// `self * by + plus`, rounded once where the processor can, else twice.
     fn mul_add(self, by: Self, plus: Self) -> Self;
+    /// Multiplies by two to the power of integers, which are the last bits of other values. Neither
+    /// `self` nor the result may be zero, subnormal or not finite.
+    fn mul_power_of_two(self, exponents: Self) -> Self;
     /// `yes` where `a` is less than `b`, else `no`.
     fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self;
     /// Whether any lane is not less than the limit of its lane: those with NaN are not.
@@ -108,21 +117,12 @@ pub trait Eight: Vector {
     ///
     /// When there are more.
     fn load_padded(token: Self::Token, from: &[f32]) -> Self;
-    /// `self - other`.
-    fn sub(self, other: Self) -> Self;
-    /// `self / other`.
-    fn div(self, other: Self) -> Self;
     /// The values without their signs.
     fn abs(self) -> Self;
-    /// The smaller ones; `other` where one of the two is NaN, or both are zero.
-    fn min(self, other: Self) -> Self;
     /// The magnitudes of `self`, which must not be negative, with the signs of `other`.
     fn with_sign_of(self, other: Self) -> Self;
     /// `self * by + plus`, always rounded once. Without an instruction for it this is slow.
     fn fused_mul_add(self, by: Self, plus: Self) -> Self;
-    /// Multiplies by two to the power of integers, which are the last bits of other values. Neither
-    /// `self` nor the result may be zero, subnormal or not finite.
-    fn mul_power_of_two(self, exponents: Self) -> Self;
     /// The sum of all lanes, in the order `((0+4)+(2+6)) + ((1+5)+(3+7))`.
     fn sum(self) -> f32;
     /// The largest value, none of which may be NaN.
@@ -223,7 +223,7 @@ pub trait ByteProducts: Vector {
     /// # Panics
     ///
     /// When there are fewer fours on the line than lanes.
-    fn add_fours(sums: Self::Sums, line: &[[u8; 4]], four: [i8; 4]) -> Self::Sums;
+    fn add_fours(sums: Self::Sums, line: &[[i8; 4]], four: [u8; 4]) -> Self::Sums;
 }
 
 /// Vectors of processors that multiply bf16.

@@ -73,6 +73,13 @@ impl Vector for F32x8 {
         // NEON's own maximum hands on NaN from either side.
         max(a, b) => vbslq_f32(vcgtq_f32(a, b), a, b);
         mul_add(a, by, plus) => vfmaq_f32(plus, a, by);
+        sub(a, b) => vsubq_f32(a, b);
+        div(a, b) => vdivq_f32(a, b);
+        min(a, b) => vbslq_f32(vcltq_f32(a, b), a, b);
+        mul_power_of_two(a, exponents) => {
+            let power = vshlq_n_u32::<23>(vreinterpretq_u32_f32(exponents));
+            vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(a), power))
+        };
     }
 
     #[inline(always)]
@@ -121,16 +128,9 @@ impl Vector for F32x8 {
 
 impl Eight for F32x8 {
     lane_by_lane! {
-        sub(a, b) => vsubq_f32(a, b);
-        div(a, b) => vdivq_f32(a, b);
         abs(a) => vabsq_f32(a);
-        min(a, b) => vbslq_f32(vcltq_f32(a, b), a, b);
         with_sign_of(a, b) => vbslq_f32(vdupq_n_u32(1 << 31), b, a);
         fused_mul_add(a, by, plus) => vfmaq_f32(plus, a, by);
-        mul_power_of_two(a, exponents) => {
-            let power = vshlq_n_u32::<23>(vreinterpretq_u32_f32(exponents));
-            vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(a), power))
-        };
     }
 
     #[inline(always)]

@@ -58,6 +58,26 @@ impl<V: Vector> Vector for Pair<V> {
     }
 
     #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Pair(self.0.sub(other.0), self.1.sub(other.1))
+    }
+
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Pair(self.0.div(other.0), self.1.div(other.1))
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Pair(self.0.min(other.0), self.1.min(other.1))
+    }
+
+    #[inline(always)]
+    fn mul_power_of_two(self, exponents: Self) -> Self {
+        Pair(self.0.mul_power_of_two(exponents.0), self.1.mul_power_of_two(exponents.1))
+    }
+
+    #[inline(always)]
     fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self {
         Pair(V::select_less(a.0, b.0, yes.0, no.0), V::select_less(a.1, b.1, yes.1, no.1))
     }
@@ -85,7 +105,7 @@ impl<V: Vector> Vector for Pair<V> {
 
 impl<V: ByteProducts> ByteProducts for Pair<V> {
     #[inline(always)]
-    fn add_fours(sums: Self::Sums, line: &[[u8; 4]], four: [i8; 4]) -> Self::Sums {
+    fn add_fours(sums: Self::Sums, line: &[[i8; 4]], four: [u8; 4]) -> Self::Sums {
         (V::add_fours(sums.0, line, four), V::add_fours(sums.1, &line[V::LANES..], four))
     }
 }

@@ -73,6 +73,26 @@ impl<const FUSED: bool> Vector for Plain<FUSED> {
     }
 
     #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self.with(other, |a, b| a / b)
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.with(other, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    fn mul_power_of_two(self, exponents: Self) -> Self {
+        self.with(exponents, |a, b| f32::from_bits(a.to_bits().wrapping_add(b.to_bits() << 23)))
+    }
+
+    #[inline(always)]
     fn select_less(a: Self, b: Self, yes: Self, no: Self) -> Self {
         let mut selected = no.0;
         for (i, slot) in selected.iter_mut().enumerate() {
@@ -117,23 +137,8 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
     }
 
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        self.with(other, |a, b| a - b)
-    }
-
-    #[inline(always)]
-    fn div(self, other: Self) -> Self {
-        self.with(other, |a, b| a / b)
-    }
-
-    #[inline(always)]
     fn abs(self) -> Self {
         Plain(self.0.map(f32::abs))
-    }
-
-    #[inline(always)]
-    fn min(self, other: Self) -> Self {
-        self.with(other, |a, b| if a < b { a } else { b })
     }
 
     #[inline(always)]
@@ -144,11 +149,6 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
     #[inline(always)]
     fn fused_mul_add(self, by: Self, plus: Self) -> Self {
         self.with_two(by, plus, fused)
-    }
-
-    #[inline(always)]
-    fn mul_power_of_two(self, exponents: Self) -> Self {
-        self.with(exponents, |a, b| f32::from_bits(a.to_bits().wrapping_add(b.to_bits() << 23)))
     }
 
     #[inline(always)]
@@ -250,7 +250,7 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
 
 impl<const FUSED: bool> ByteProducts for Plain<FUSED> {
     #[inline(always)]
-    fn add_fours(mut sums: [i32; 8], line: &[[u8; 4]], four: [i8; 4]) -> [i32; 8] {
+    fn add_fours(mut sums: [i32; 8], line: &[[i8; 4]], four: [u8; 4]) -> [i32; 8] {
         for (sum, bytes) in sums.iter_mut().zip(&line[..8]) {
             let products = (0..4).map(|i| i32::from(bytes[i]) * i32::from(four[i]));
             *sum = sum.wrapping_add(products.sum::<i32>());

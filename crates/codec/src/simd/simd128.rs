@@ -70,6 +70,10 @@ impl Vector for F32x8 {
         // As in plain Rust: `b < a ? a : b`.
         max(a, b) => f32x4_pmax(b, a);
         mul_add(a, by, plus) => f32x4_add(f32x4_mul(a, by), plus);
+        sub(a, b) => f32x4_sub(a, b);
+        div(a, b) => f32x4_div(a, b);
+        min(a, b) => f32x4_pmin(b, a);
+        mul_power_of_two(a, exponents) => i32x4_add(a, i32x4_shl(exponents, 23));
     }
 
     #[inline(always)]
@@ -109,13 +113,9 @@ impl Vector for F32x8 {
 
 impl Eight for F32x8 {
     lane_by_lane! {
-        sub(a, b) => f32x4_sub(a, b);
-        div(a, b) => f32x4_div(a, b);
         abs(a) => f32x4_abs(a);
         // As in plain Rust: `a < b ? a : b`.
-        min(a, b) => f32x4_pmin(b, a);
         with_sign_of(a, b) => v128_bitselect(b, a, i32x4_splat(i32::MIN));
-        mul_power_of_two(a, exponents) => i32x4_add(a, i32x4_shl(exponents, 23));
     }
 
     #[inline(always)]

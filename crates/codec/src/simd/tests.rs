@@ -278,7 +278,7 @@ fn any_lane_can_reach_its_limit() {
     }
 }
 
-struct Fours<'a>(i32, &'a [[u8; 4]], [i8; 4]);
+struct Fours<'a>(i32, &'a [[i8; 4]], [u8; 4]);
 
 impl ByteKernel for Fours<'_> {
     type Output = [f32; 16];
@@ -296,10 +296,9 @@ fn sums_of_fours_agree_with_the_definition() {
     for level in levels().filter(|level| level.has_byte_products()) {
         for code in i8::MIN..=i8::MAX {
             for start in [0, -128 * 127 * 32, i32::MIN] {
-                let line: [[u8; 4]; 16] = std::array::from_fn(|i| {
-                    [255, 17 * i as u8, code.cast_unsigned(), (i % 3 * 127) as u8]
-                });
-                let four = [code, i8::MIN, i8::MAX, code.wrapping_mul(3)];
+                let line: [[i8; 4]; 16] =
+                    std::array::from_fn(|i| [-128, (17 * i) as i8, code, (i % 3 * 63) as i8]);
+                let four = [code.cast_unsigned(), 255, 128, code.wrapping_mul(3).cast_unsigned()];
                 let sums = |level: Level| level.run_bytes(Fours(start, &line, four));
                 assert_eq!(sums(level), sums(Level::PLAIN), "{level} {code}");
             }

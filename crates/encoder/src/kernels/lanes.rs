@@ -3,25 +3,26 @@
 //! Sums are made in eight lanes, whatever the processor has.
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LOG2_E};
-use weighbridge_codec::simd::{Eight, dispatch};
+use weighbridge_codec::simd::{Eight, Level, Vector, dispatch};
 
 dispatch! {
     /// The activation of BERT, `x / 2 * (1 + erf(x / sqrt(2)))`, for whole panels.
-    pub(crate) fn gelu(values: &mut [f32]) = eight gelu_with;
+    pub(crate) fn gelu(values: &mut [f32]) = sixteen gelu_with;
     /// Its approximation by tanh, which some models were trained with.
-    pub(crate) fn gelu_tanh(values: &mut [f32]) = eight gelu_tanh_with;
-    pub(crate) fn relu(values: &mut [f32]) = eight relu_with;
+    pub(crate) fn gelu_tanh(values: &mut [f32]) = sixteen gelu_tanh_with;
+    pub(crate) fn relu(values: &mut [f32]) = sixteen relu_with;
     /// `x / (1 + exp(-x))`.
-    pub(crate) fn silu(values: &mut [f32]) = eight silu_with;
-    /// Replaces scores by `exp((x - max) * scale)` and returns their sum. There are whole panels of
-    /// them; what is not a score is negative infinity.
-    pub(crate) fn softmax(scores: &mut [f32], scale: f32) -> f32 = eight softmax_with;
+    pub(crate) fn silu(values: &mut [f32]) = sixteen silu_with;
+    /// The largest of values in whole panels.
+    fn largest(values: &[f32]) -> f32 = eight largest_with;
+    /// Replaces values, in whole panels, by `exp(x * scale + shift)`.
+    fn exponentials(values: &mut [f32], scale: f32, shift: f32) = sixteen exponentials_with;
+    /// The sum of values in whole panels.
+    fn sum(values: &[f32]) -> f32 = eight sum_with;
     /// The largest absolute value, and the sum of all absolute values.
     pub(crate) fn abs_max_and_sum(row: &[f32]) -> (f32, f32) = eight abs_max_and_sum_with;
     /// Multiplies a row and rounds it to integers, whose range it must not exceed.
     pub(crate) fn round_i16(row: &[f32], by: f32, integers: &mut [i16]) = eight round_i16_with;
-    /// The same to bytes; returns their sum.
-    pub(crate) fn round_i8(row: &[f32], by: f32, integers: &mut [i8]) -> i32 = eight round_i8_with;
     /// Layer normalization: brings a row to mean 0 and variance 1, then applies gains and shifts.
     pub(crate) fn layer_norm(row: &mut [f32], gains: &[f32], shifts: &[f32], epsilon: f32) = eight layer_norm_with;
     /// Adds rows, little-endian f32 and each times its weight, to sums, one after the other. What is behind
@@ -29,12 +30,21 @@ dispatch! {
     pub(crate) fn add_rows(sums: &mut [f32], rows: [&[u8]; ROWS], weights: [f32; ROWS]) = eight add_rows_with;
 }
 
+/// Replaces scores by `exp((x - max) * scale)` and returns their sum. There are whole panels of them; what
+/// is not a score is negative infinity.
+pub(crate) fn softmax(level: Level, scores: &mut [f32], scale: f32) -> f32 {
+    // (x - max) * scale as one multiply-add.
+    let shift = -largest(level, scores) * scale;
+    exponentials(level, scores, scale, shift);
+    sum(level, scores)
+}
+
 /// Rows that are added to sums at once: a sum is loaded and stored once for all of them.
 pub(crate) const ROWS: usize = 4;
 
 /// A polynomial, the highest coefficient first.
 #[inline(always)]
-fn polynomial<V: Eight, const N: usize>(token: V::Token, x: V, coefficients: [f32; N]) -> V {
+fn polynomial<V: Vector, const N: usize>(token: V::Token, x: V, coefficients: [f32; N]) -> V {
     let mut sum = V::splat(token, coefficients[0]);
     for &c in &coefficients[1..] {
         sum = sum.mul_add(x, V::splat(token, c));
@@ -51,7 +61,7 @@ const ERF_Q: [f32; 6] =
 const ERF_END: f32 = 3.92;
 
 #[inline(always)]
-fn gelu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
+fn gelu_with<V: Vector>(token: V::Token, values: &mut [f32]) {
     for_lanes::<V>(token, values, |x| {
         let z = x.mul(V::splat(token, FRAC_1_SQRT_2));
         let z = z.max(V::splat(token, -ERF_END)).min(V::splat(token, ERF_END));
@@ -63,7 +73,7 @@ fn gelu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
 }
 
 #[inline(always)]
-fn gelu_tanh_with<V: Eight>(token: V::Token, values: &mut [f32]) {
+fn gelu_tanh_with<V: Vector>(token: V::Token, values: &mut [f32]) {
     const SLOPE: f32 = 0.797_884_6; // sqrt(2 / pi)
     for_lanes::<V>(token, values, |x| {
         // x / 2 * (1 + tanh(u)) = x / (1 + exp(-2u))
@@ -73,20 +83,20 @@ fn gelu_tanh_with<V: Eight>(token: V::Token, values: &mut [f32]) {
 }
 
 #[inline(always)]
-fn relu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
+fn relu_with<V: Vector>(token: V::Token, values: &mut [f32]) {
     for_lanes::<V>(token, values, |x| x.max(V::splat(token, 0.0)));
 }
 
 #[inline(always)]
-fn silu_with<V: Eight>(token: V::Token, values: &mut [f32]) {
+fn silu_with<V: Vector>(token: V::Token, values: &mut [f32]) {
     for_lanes::<V>(token, values, |x| {
         x.div(exp(token, x.mul(V::splat(token, -1.0))).add(V::splat(token, 1.0)))
     });
 }
 
 #[inline(always)]
-fn for_lanes<V: Eight>(token: V::Token, values: &mut [f32], f: impl Fn(V) -> V) {
-    for lanes in values.chunks_exact_mut(8) {
+fn for_lanes<V: Vector>(token: V::Token, values: &mut [f32], f: impl Fn(V) -> V) {
+    for lanes in values.chunks_exact_mut(V::LANES) {
         f(V::load(token, lanes)).store(lanes);
     }
 }
@@ -121,7 +131,7 @@ fn add_rows_with<V: Eight>(
 
 /// The exponential function to a relative error of about 2e-7, with `x` clamped to -87 and 88.
 #[inline(always)]
-fn exp<V: Eight>(token: V::Token, x: V) -> V {
+fn exp<V: Vector>(token: V::Token, x: V) -> V {
     const TERMS: [f32; 7] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
     // ln 2 in two parts: the first has few enough bits that integer multiples of it are exact.
     const LN_2: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
@@ -135,20 +145,25 @@ fn exp<V: Eight>(token: V::Token, x: V) -> V {
 }
 
 #[inline(always)]
-fn softmax_with<V: Eight>(token: V::Token, scores: &mut [f32], scale: f32) -> f32 {
+fn largest_with<V: Eight>(token: V::Token, values: &[f32]) -> f32 {
     let mut max = V::splat(token, f32::NEG_INFINITY);
-    for lanes in scores.chunks_exact(8) {
+    for lanes in values.chunks_exact(8) {
         max = V::load(token, lanes).max(max);
     }
-    // (x - max) * scale as one multiply-add.
-    let (scale, shift) = (V::splat(token, scale), V::splat(token, -max.largest() * scale));
-    let mut sum = V::splat(token, 0.0);
-    for lanes in scores.chunks_exact_mut(8) {
-        let e = exp(token, V::load(token, lanes).mul_add(scale, shift));
-        e.store(lanes);
-        sum = sum.add(e);
+    max.largest()
+}
+
+#[inline(always)]
+fn exponentials_with<V: Vector>(token: V::Token, values: &mut [f32], scale: f32, shift: f32) {
+    let (scale, shift) = (V::splat(token, scale), V::splat(token, shift));
+    for lanes in values.chunks_exact_mut(V::LANES) {
+        exp(token, V::load(token, lanes).mul_add(scale, shift)).store(lanes);
     }
-    sum.sum()
+}
+
+#[inline(always)]
+fn sum_with<V: Eight>(token: V::Token, values: &[f32]) -> f32 {
+    sum_of::<V>(token, values, |x| x, |x| x)
 }
 
 #[inline(always)]
@@ -226,29 +241,11 @@ fn round_i16_with<V: Eight>(token: V::Token, row: &[f32], by: f32, integers: &mu
     }
 }
 
-#[inline(always)]
-fn round_i8_with<V: Eight>(token: V::Token, row: &[f32], by: f32, integers: &mut [i8]) -> i32 {
-    let mut wide = [0i16; 32];
-    let mut sum = 0;
-    for (part, places) in row.chunks(32).zip(integers.chunks_mut(32)) {
-        let wide = &mut wide[..part.len()];
-        round_i16_with::<V>(token, part, by, wide);
-        for (place, &code) in places.iter_mut().zip(&*wide) {
-            // What is rounded here is at most 127.
-            #[allow(clippy::cast_possible_truncation)]
-            let byte = code as i8;
-            *place = byte;
-            sum += i32::from(byte);
-        }
-    }
-    sum
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::PANEL;
     use super::super::tests::noise;
     use super::*;
-    use weighbridge_codec::simd::Level;
 
     /// Everything here, on whole panels or on rows of any width, one behind the other.
     fn all(level: Level, x: &[f32], gains: &[f32]) -> Vec<f32> {
@@ -258,7 +255,7 @@ mod tests {
             f(&mut y);
             results.extend(y);
         };
-        if x.len().is_multiple_of(8) {
+        if x.len().is_multiple_of(PANEL) {
             apply(&|y| gelu(level, y));
             apply(&|y| gelu_tanh(level, y));
             apply(&|y| relu(level, y));
@@ -300,13 +297,10 @@ mod tests {
         for level in Level::available() {
             for width in (1..=48).chain([384]) {
                 let x = noise(width, 15);
-                let (mut codes, mut bytes) = (vec![0i16; width], vec![0i8; width]);
+                let mut codes = vec![0i16; width];
                 round_i16(level, &x, 1000.5, &mut codes);
-                let sum = round_i8(level, &x, 127.0, &mut bytes);
-                assert_eq!(sum, bytes.iter().map(|&byte| i32::from(byte)).sum::<i32>());
                 for i in 0..width {
                     assert_eq!(codes[i], (x[i] * 1000.5).round_ties_even() as i16, "{level}");
-                    assert_eq!(bytes[i], (x[i] * 127.0).round_ties_even() as i8, "{level}");
                 }
                 let (largest, sum) = abs_max_and_sum(level, &x);
                 assert_eq!(largest, x.iter().fold(0.0, |m: f32, v| m.max(v.abs())));

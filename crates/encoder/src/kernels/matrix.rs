@@ -4,13 +4,13 @@
 //! where the processor has it. The order does not depend on how the work was cut, so a row's
 //! results do not depend on its neighbours.
 
-use super::walk::{self, Activation, Part, Results, Start, TileResults, Tiles};
+use super::walk::{self, Activation, Part, Results, STEPS, Start, TileResults, Tiles, each_panel};
 use super::{Lines, PANEL};
 use std::ops::Range;
 use weighbridge_codec::memory::Arena;
 pub(crate) use weighbridge_codec::panel::pack;
 use weighbridge_codec::parallel::*;
-use weighbridge_codec::simd::{self, Level, Prefetcher, Rows, SixteenKernel, Vector};
+use weighbridge_codec::simd::{Level, Prefetcher, Rows, SixteenKernel, Vector};
 
 /// How much of a panel is multiplied with all rows before the next: it stays in the L1 cache.
 const CACHED_DEPTH: usize = 384;
@@ -22,9 +22,7 @@ pub(crate) struct Panels<'a> {
     pub data: &'a [f32],
     pub depth: usize,
     pub columns: usize,
-    /// The distance from a row of a panel to the next.
-    pub row_stride: usize,
-    /// The distance from a panel to the next.
+    /// The distance from a panel to the next, in whole lines.
     pub panel_stride: usize,
 }
 
@@ -72,7 +70,6 @@ impl Packed {
             data: self.lines.values(),
             depth: self.depth,
             columns: self.columns,
-            row_stride: PANEL,
             panel_stride: PANEL * self.depth,
         }
     }
@@ -114,14 +111,13 @@ struct Operands<'a> {
 }
 
 impl Operands<'_> {
-    /// The values of a panel.
+    /// The lines of `P` panels, side by side.
     #[inline(always)]
-    fn panel(&self, panel: usize) -> &[f32] {
-        let (b, first) = (&self.b, panel * self.b.panel_stride + self.from * self.b.row_stride);
-        match self.depth {
-            0 => &[],
-            depth => &b.data[first..][..(depth - 1) * b.row_stride + PANEL],
-        }
+    fn lines<const P: usize>(&self, panel: usize) -> Rows<'_, [f32; PANEL], P> {
+        let stride = self.b.panel_stride / PANEL;
+        let lines = self.b.data.as_chunks().0;
+        // Behind the last one there need not be a whole panel.
+        Rows::new(&lines[(panel * stride + self.from).min(lines.len())..], stride, self.depth)
     }
 }
 
@@ -146,43 +142,38 @@ impl SixteenKernel for Product<'_> {
 impl<V: Vector> Tiles<V> for Operands<'_> {
     #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
-        // Only where it lies in one piece.
-        Prefetcher::new(if self.b.row_stride == PANEL { self.panel(panel) } else { &[] })
+        let first = panel * self.b.panel_stride + self.from * PANEL;
+        Prefetcher::new(&self.b.data[first..][..self.depth * PANEL])
     }
 
     #[inline(always)]
-    fn tile<const N: usize>(
+    fn tile<const N: usize, const P: usize>(
         &self,
         token: V::Token,
-        row: usize,
-        panel: usize,
+        (row, panel): (usize, usize),
         mut out: TileResults,
     ) {
         let a = &self.a.data[row * self.a.stride + self.from..];
-        let mut sums = [V::splat(token, 0.0); N];
-        for (r, sum) in sums.iter_mut().enumerate() {
-            *sum = out.start(token, r);
-        }
+        let mut sums: [[V; P]; N] = out.starts(token);
         let mut rows = Rows::<_, N>::new(a, self.a.stride, self.depth);
-        let panel = self.panel(panel);
-        let mut lines = simd::Lines::<_, PANEL>::new(panel, self.b.row_stride, self.depth);
-        while let (Some(rows), Some(lines)) = (rows.take::<4>(), lines.take::<4>()) {
-            out.prefetch.advance();
-            for (i, line) in lines.into_iter().enumerate() {
-                let line = V::load(token, line);
-                for (sum, row) in sums.iter_mut().zip(rows) {
-                    *sum = V::splat(token, row[i]).mul_add(line, *sum);
+        let mut lines = self.lines::<P>(panel);
+        while let (Some(rows), Some(lines)) = (rows.take::<STEPS>(), lines.take::<STEPS>()) {
+            (0..P).for_each(|_| out.prefetch.advance());
+            for i in 0..STEPS {
+                let lines: [V; P] = each_panel!(P, p => V::load(token, &lines[p][i]));
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let value = V::splat(token, row[i]);
+                    *sums = each_panel!(P, p => value.mul_add(lines[p], sums[p]));
                 }
             }
         }
-        while let (Some(rows), Some([line])) = (rows.take::<1>(), lines.take::<1>()) {
-            let line = V::load(token, line);
-            for (sum, [value]) in sums.iter_mut().zip(rows) {
-                *sum = V::splat(token, *value).mul_add(line, *sum);
+        while let (Some(rows), Some(lines)) = (rows.take::<1>(), lines.take::<1>()) {
+            let lines: [V; P] = each_panel!(P, p => V::load(token, &lines[p][0]));
+            for (sums, [value]) in sums.iter_mut().zip(rows) {
+                let value = V::splat(token, *value);
+                *sums = each_panel!(P, p => value.mul_add(lines[p], sums[p]));
             }
         }
-        for (r, sum) in sums.into_iter().enumerate() {
-            out.store(r, sum);
-        }
+        out.store(sums);
     }
 }

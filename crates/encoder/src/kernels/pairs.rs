@@ -7,8 +7,9 @@
 //! the way. As *bf16*, values are rounded to eight bits of precision and sums are f32.
 
 use super::lanes::{abs_max_and_sum, round_i16};
-use super::walk::{self, Part, Results, TileResults, Tiles};
+use super::walk::{self, Part, Results, STEPS, TileResults, Tiles, each_panel};
 use super::{Lines, PANEL};
+use std::marker::PhantomData;
 use weighbridge_codec::memory::Arena;
 use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
@@ -156,7 +157,7 @@ impl PairRows {
 /// `c = start + a * b` for some rows and panels.
 pub(crate) fn multiply(level: Level, a: &PairRows, b: &Packed, part: Part, results: Results) {
     assert_eq!(a.width, b.pairs * 2, "rows as wide as the matrix is deep");
-    let product = Product { level, operands: Operands { a, b }, part, results };
+    let product = Product { level, a, b, part, results };
     match b.kind {
         Kind::Integers => level.run_sixteen(product),
         Kind::Bf16 => level.run_bf16(product),
@@ -165,7 +166,8 @@ pub(crate) fn multiply(level: Level, a: &PairRows, b: &Packed, part: Part, resul
 
 struct Product<'a> {
     level: Level,
-    operands: Operands<'a>,
+    a: &'a PairRows,
+    b: &'a Packed,
     part: Part,
     results: Results<'a>,
 }
@@ -175,9 +177,7 @@ impl SixteenKernel for Product<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self, token: V::Token) {
-        let Product { level, operands, part, results } = self;
-        let columns = operands.b.columns;
-        walk::multiply::<V>((level, token), &Integers(operands), part, columns, results);
+        self.multiply::<V, Integers>(token);
     }
 }
 
@@ -186,122 +186,114 @@ impl Bf16Kernel for Product<'_> {
 
     #[inline(always)]
     fn run<V: Bf16Products>(self, token: V::Token) {
-        let Product { level, operands, part, results } = self;
-        let columns = operands.b.columns;
-        walk::multiply::<V>((level, token), &Bf16(operands), part, columns, results);
+        self.multiply::<V, Bf16>(token);
     }
 }
 
-struct Operands<'a> {
-    a: &'a PairRows,
-    b: &'a Packed,
+impl Product<'_> {
+    #[inline(always)]
+    fn multiply<V: Vector, S: Sums<V>>(self, token: V::Token) {
+        let Product { level, a, b, part, results } = self;
+        let tiles = PairTiles::<S> { a, b, sums: PhantomData };
+        walk::multiply::<V>((level, token), &tiles, part, b.columns, results);
+    }
 }
 
-impl Operands<'_> {
+/// How products of pairs are summed up.
+trait Sums<V: Vector> {
+    type Sum: Copy;
+    fn zero(token: V::Token) -> Self::Sum;
+    fn add(sum: Self::Sum, pair: [i16; 2], line: &Pairs) -> Self::Sum;
+    fn finish(sum: Self::Sum) -> V;
+}
+
+struct Integers;
+
+impl<V: Vector> Sums<V> for Integers {
+    type Sum = V::Sums;
+
+    #[inline(always)]
+    fn zero(token: V::Token) -> V::Sums {
+        V::sums(token, 0)
+    }
+
+    #[inline(always)]
+    fn add(sum: V::Sums, pair: [i16; 2], line: &Pairs) -> V::Sums {
+        V::add_pairs(sum, pair, line)
+    }
+
+    #[inline(always)]
+    fn finish(sum: V::Sums) -> V {
+        V::from_sums(sum)
+    }
+}
+
+struct Bf16;
+
+impl<V: Bf16Products> Sums<V> for Bf16 {
+    type Sum = V;
+
+    #[inline(always)]
+    fn zero(token: V::Token) -> V {
+        V::splat(token, 0.0)
+    }
+
+    #[inline(always)]
+    fn add(sum: V, pair: [i16; 2], line: &Pairs) -> V {
+        sum.add_bf16_pairs(pair, line)
+    }
+
+    #[inline(always)]
+    fn finish(sum: V) -> V {
+        sum
+    }
+}
+
+struct PairTiles<'a, S> {
+    a: &'a PairRows,
+    b: &'a Packed,
+    sums: PhantomData<S>,
+}
+
+impl<V: Vector, S: Sums<V>> Tiles<V> for PairTiles<'_, S> {
     #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
         Prefetcher::new(self.b.panel(panel))
     }
 
     #[inline(always)]
-    fn tile<'t>(&'t self, row: usize, rows: usize, panel: usize, out: TileResults<'t>) -> Tile<'t> {
-        let Operands { a, b } = self;
-        Tile {
-            a: a.values[row * a.width..][..rows * a.width].as_chunks().0,
-            row_scales: &a.scales[row..][..rows],
-            lines: b.panel(panel),
-            column_scales: b.scales[panel * PANEL..].first_chunk().expect("whole panels"),
-            out,
-        }
-    }
-}
-
-/// Some rows times one panel.
-struct Tile<'a> {
-    a: &'a [[i16; 2]],
-    row_scales: &'a [f32],
-    lines: &'a [Pairs],
-    column_scales: &'a [f32; PANEL],
-    out: TileResults<'a>,
-}
-
-impl Tile<'_> {
-    /// Accumulates the products of `N` rows by `add`, a line after the other.
-    #[inline(always)]
-    fn sums<Sum: Copy, const N: usize, const STEPS: usize>(
-        &mut self,
-        zero: Sum,
-        add: impl Fn(Sum, [i16; 2], &Pairs) -> Sum,
-    ) -> [Sum; N] {
-        let mut sums = [zero; N];
-        let mut rows = Rows::<_, N>::new(self.a, self.lines.len(), self.lines.len());
-        let (lines, rest) = self.lines.as_chunks::<STEPS>();
-        for lines in lines {
-            let Some(rows) = rows.take::<STEPS>() else { break };
-            self.out.prefetch.advance();
-            for (i, line) in lines.iter().enumerate() {
-                for (sum, row) in sums.iter_mut().zip(rows) {
-                    *sum = add(*sum, row[i], line);
+    fn tile<const N: usize, const P: usize>(
+        &self,
+        token: V::Token,
+        (row, panel): (usize, usize),
+        mut out: TileResults,
+    ) {
+        let PairTiles { a, b, .. } = self;
+        let mut sums = [[S::zero(token); P]; N];
+        let values: &[[i16; 2]] = a.values[row * a.width..].as_chunks().0;
+        let mut rows = Rows::<_, N>::new(values, b.pairs, b.pairs);
+        let lines: &[Pairs] = b.lines.values().as_chunks().0;
+        let mut lines = Rows::<_, P>::new(&lines[panel * b.pairs..], b.pairs, b.pairs);
+        while let (Some(rows), Some(lines)) = (rows.take::<STEPS>(), lines.take::<STEPS>()) {
+            (0..P).for_each(|_| out.prefetch.advance());
+            for i in 0..STEPS {
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    *sums = each_panel!(P, p => S::add(sums[p], row[i], &lines[p][i]));
                 }
             }
         }
-        for line in rest {
-            let Some(rows) = rows.take::<1>() else { break };
-            for (sum, [pair]) in sums.iter_mut().zip(rows) {
-                *sum = add(*sum, *pair, line);
+        while let (Some(rows), Some(lines)) = (rows.take::<1>(), lines.take::<1>()) {
+            for (sums, [pair]) in sums.iter_mut().zip(rows) {
+                *sums = each_panel!(P, p => S::add(sums[p], *pair, &lines[p][0]));
             }
         }
-        sums
-    }
-
-    /// Stores the results for the sums of a row.
-    #[inline(always)]
-    fn finish<V: Vector>(&mut self, token: V::Token, row: usize, sums: V) {
-        let scale = V::splat(token, self.row_scales[row]);
-        let by = V::load(token, self.column_scales).mul(scale);
-        let start = self.out.start(token, row);
-        self.out.store(row, sums.mul_add(by, start));
-    }
-}
-
-struct Integers<'a>(Operands<'a>);
-
-impl<V: Vector> Tiles<V> for Integers<'_> {
-    #[inline(always)]
-    fn memory(&self, panel: usize) -> Prefetcher<'_> {
-        self.0.memory(panel)
-    }
-
-    #[inline(always)]
-    fn tile<const N: usize>(&self, token: V::Token, row: usize, panel: usize, out: TileResults) {
-        let mut tile = self.0.tile(row, N, panel, out);
-        let add = |sums, pair, line: &Pairs| V::add_pairs(sums, pair, line);
-        // With more than two steps a turn compilers mix them, and run out of registers if a line
-        // takes several.
-        let sums: [V::Sums; N] = match V::REGISTERS {
-            1 => tile.sums::<_, N, 4>(V::sums(token, 0), add),
-            _ => tile.sums::<_, N, 2>(V::sums(token, 0), add),
-        };
-        for (row, sums) in sums.into_iter().enumerate() {
-            tile.finish(token, row, V::from_sums(sums));
+        let by: [V; P] = each_panel!(P, p => V::load(token, &b.scales[(panel + p) * PANEL..]));
+        let mut results: [[V; P]; N] = out.starts(token);
+        let scales = a.scales[row..].first_chunk::<N>().expect("a scale for every row");
+        for ((result, sums), scale) in results.iter_mut().zip(sums).zip(scales) {
+            let scale = V::splat(token, *scale);
+            *result = each_panel!(P, p => S::finish(sums[p]).mul_add(by[p].mul(scale), result[p]));
         }
-    }
-}
-
-struct Bf16<'a>(Operands<'a>);
-
-impl<V: Bf16Products> Tiles<V> for Bf16<'_> {
-    #[inline(always)]
-    fn memory(&self, panel: usize) -> Prefetcher<'_> {
-        self.0.memory(panel)
-    }
-
-    #[inline(always)]
-    fn tile<const N: usize>(&self, token: V::Token, row: usize, panel: usize, out: TileResults) {
-        let mut tile = self.0.tile(row, N, panel, out);
-        let add = |sums: V, pair: [i16; 2], line: &Pairs| sums.add_bf16_pairs(pair, line);
-        for (row, sums) in tile.sums::<_, N, 4>(V::splat(token, 0.0), add).into_iter().enumerate() {
-            tile.finish(token, row, sums);
-        }
+        out.store(results);
     }
 }

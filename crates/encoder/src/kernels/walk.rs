@@ -5,14 +5,31 @@ use super::lanes::{gelu, gelu_tanh, relu, silu};
 use std::ops::Range;
 use weighbridge_codec::simd::{Level, Prefetcher, Vector, prefetch_line};
 
-/// The most rows of a tile, which are computed together: with one register of columns this fills
-/// half of those of AVX-512, as many as loads can feed.
+/// The most rows of a tile, which are computed together: with two panels of one register each, this
+/// fills those of AVX-512.
 pub(crate) const MAX_TILE_ROWS: usize = 12;
 
-/// Rows of a tile: six with two registers of columns fill those of AVX2, or with four those of NEON.
-const fn tile_rows<V: Vector>() -> usize {
-    if V::REGISTERS == 1 { MAX_TILE_ROWS } else { MAX_TILE_ROWS / 2 }
+/// The most panels of a tile: what is loaded of a row is multiplied with all of them.
+const MAX_TILE_PANELS: usize = 2;
+
+/// Lines of a panel that are taken at a time. With more of them compilers mix the steps, and run out of
+/// registers.
+pub(super) const STEPS: usize = 2;
+
+/// A value for each of `P` panels. Neither a loop, which compilers might leave in a kernel, with all that
+/// it changes in memory, nor a closure, which they might leave outside, without its instructions.
+macro_rules! each_panel {
+    ($panels:ident, $panel:ident => $value:expr) => {{
+        let $panel = 0;
+        let mut all = [$value; $panels];
+        if $panels > 1 {
+            let $panel = $panels - 1;
+            all[$panel] = $value;
+        }
+        all
+    }};
 }
+pub(super) use each_panel;
 
 /// What the products are added to.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +44,12 @@ pub(crate) enum Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// The bias of the panel at a column.
+    /// The biases of some panels from a column on.
     #[inline]
-    fn bias(self, column: usize) -> &'a [f32; PANEL] {
+    fn bias(self, column: usize, panels: usize) -> &'a [f32] {
         match self {
-            Start::Zero | Start::Residual => &[0.0; PANEL],
-            Start::Bias(bias) | Start::BiasAndResidual(bias) => {
-                bias[column..].first_chunk().expect("a bias for every column of the panels")
-            }
+            Start::Zero | Start::Residual => &[0.0; MAX_TILE_PANELS * PANEL],
+            Start::Bias(bias) | Start::BiasAndResidual(bias) => &bias[column..][..panels * PANEL],
         }
     }
 
@@ -81,19 +96,28 @@ pub(crate) struct Results<'a> {
 
 /// Rows and a packed matrix whose products are computed tile by tile, with vectors of some kind.
 pub(super) trait Tiles<V: Vector> {
+    /// Rows of a tile: six with two registers of columns fill those of AVX2, or with four those of NEON.
+    const ROWS: usize = if V::REGISTERS == 1 { MAX_TILE_ROWS } else { MAX_TILE_ROWS / 2 };
+
     /// The memory of a panel, to be prefetched before it is used.
     fn memory(&self, panel: usize) -> Prefetcher<'_>;
-    /// Computes the products of `N` rows from one on with a panel.
-    fn tile<const N: usize>(&self, token: V::Token, row: usize, panel: usize, out: TileResults);
+    /// Computes the products of `N` rows with `P` panels, from a row and a panel on.
+    fn tile<const N: usize, const P: usize>(
+        &self,
+        token: V::Token,
+        place: (usize, usize),
+        out: TileResults,
+    );
 }
 
 /// Where the results of a tile go, what they are added to, and what is prefetched meanwhile.
 #[derive(Debug)]
 pub(super) struct TileResults<'a> {
-    pub bias: &'a [f32; PANEL],
+    /// One for every column of the tile.
+    pub bias: &'a [f32],
     /// Whether products are added to what `c` holds.
     pub accumulate: bool,
-    /// Rows of a panel's width.
+    /// Rows of the width of the tile.
     pub c: &'a mut [f32],
     pub stride: usize,
     /// Memory that is needed soon.
@@ -101,16 +125,39 @@ pub(super) struct TileResults<'a> {
 }
 
 impl TileResults<'_> {
-    /// What the sums of a row start with.
+    /// What the sums of all rows start with.
     #[inline(always)]
-    pub(super) fn start<V: Vector>(&self, token: V::Token, row: usize) -> V {
-        let bias = V::load(token, self.bias);
-        if self.accumulate { bias.add(V::load(token, &self.c[row * self.stride..])) } else { bias }
+    pub(super) fn starts<V: Vector, const N: usize, const P: usize>(
+        &self,
+        token: V::Token,
+    ) -> [[V; P]; N] {
+        let bias: [V; P] = each_panel!(P, p => V::load(token, &self.bias[p * PANEL..]));
+        let mut starts = [bias; N];
+        if self.accumulate {
+            // A panel after the other, so that loops are short enough to be unrolled.
+            for (r, starts) in starts.iter_mut().enumerate() {
+                starts[0] = starts[0].add(V::load(token, &self.c[r * self.stride..]));
+            }
+            if P > 1 {
+                for (r, starts) in starts.iter_mut().enumerate() {
+                    let c = &self.c[r * self.stride + PANEL..];
+                    starts[P - 1] = starts[P - 1].add(V::load(token, c));
+                }
+            }
+        }
+        starts
     }
 
     #[inline(always)]
-    pub(super) fn store<V: Vector>(&mut self, row: usize, results: V) {
-        results.store(&mut self.c[row * self.stride..]);
+    pub(super) fn store<V: Vector, const N: usize, const P: usize>(self, results: [[V; P]; N]) {
+        for (r, results) in results.iter().enumerate() {
+            results[0].store(&mut self.c[r * self.stride..]);
+        }
+        if P > 1 {
+            for (r, results) in results.iter().enumerate() {
+                results[P - 1].store(&mut self.c[r * self.stride + PANEL..]);
+            }
+        }
     }
 }
 
@@ -125,66 +172,110 @@ pub(super) fn multiply<V: Vector>(
     tiles: &impl Tiles<V>,
     (rows, panels): Part,
     columns: usize,
-    Results { start, activation, c, stride }: Results,
+    results: Results,
 ) {
-    // Rows are shared out evenly: a last tile of one or two would take as long as one of four.
-    let tile_count = rows.len().div_ceil(tile_rows::<V>());
-    let mut buffer = [0.0; MAX_TILE_ROWS * PANEL];
-    for panel in panels.clone() {
-        let place = (panel - panels.start) * PANEL;
-        let width = PANEL.min(columns - panel * PANEL);
-        let (bias, accumulate) = (start.bias(place), start.accumulates());
-        // The next panel is prefetched while this one is used, a share with each tile.
-        let mut next = match panel + 1 < panels.end {
-            true => tiles.memory(panel + 1),
-            false => Prefetcher::new::<u8>(&[]),
-        };
-        let share = next.bytes().div_ceil(tile_count.max(1)).next_multiple_of(128);
+    let mut panel = panels.start;
+    while panel < panels.end {
+        let strip = Strip { level, tiles, rows: rows.clone(), panel, end: panels.end, columns };
+        let c = &mut results.c[(panel - panels.start) * PANEL..];
+        let column = (panel - panels.start) * PANEL;
+        let Results { start, activation, stride, .. } = results;
+        let results = (column, Results { start, activation, c, stride });
+        // Other processors have no registers for two panels.
+        if V::REGISTERS == 1 && panel + 1 < panels.end {
+            strip.multiply::<V, 2>(token, results);
+            panel += 2;
+        } else {
+            strip.multiply::<V, 1>(token, results);
+            panel += 1;
+        }
+    }
+}
+
+/// All rows and the panels of a tile, from one on; behind the last panel the product ends.
+struct Strip<'a, T> {
+    level: Level,
+    tiles: &'a T,
+    rows: Range<usize>,
+    panel: usize,
+    end: usize,
+    /// Those of the whole matrix.
+    columns: usize,
+}
+
+impl<T> Strip<'_, T> {
+    /// The results begin with a column of the product.
+    #[inline(always)]
+    fn multiply<V: Vector, const P: usize>(
+        &self,
+        token: V::Token,
+        (column, Results { start, activation, c, stride }): (usize, Results),
+    ) where
+        T: Tiles<V>,
+    {
+        let Strip { level, tiles, ref rows, panel, end, columns } = *self;
+        // Rows are shared out evenly: a last tile of one or two would take as long as one of four.
+        let tile_count = rows.len().div_ceil(T::ROWS);
+        let mut buffer = [0.0; MAX_TILE_ROWS * MAX_TILE_PANELS * PANEL];
+        let width = (P * PANEL).min(columns - panel * PANEL);
+        let (bias, accumulate) = (start.bias(column, P), start.accumulates());
+        // The next panels are prefetched while these are used, a share with each tile.
+        let nothing = || Prefetcher::new::<u8>(&[]);
+        let mut next = [nothing(), nothing()];
+        for (next, panel) in next.iter_mut().zip(panel + P..end.min(panel + 2 * P)) {
+            *next = tiles.memory(panel);
+        }
+        let bytes = next.iter().map(Prefetcher::bytes).sum::<usize>();
+        let share = bytes.div_ceil(tile_count.max(1)).next_multiple_of(128);
         let mut first = 0;
         for tile in 1..=tile_count {
-            let end = rows.len() * tile / tile_count;
-            let (row, n) = (rows.start + first, end - first);
-            let c = &mut c[first * stride + place..];
-            let prefetch = next.take(share);
+            let last = rows.len() * tile / tile_count;
+            let (place, n) = ((rows.start + first, panel), last - first);
+            let c = &mut c[first * stride..];
+            let [now, later] = &mut next;
+            let prefetch = if now.bytes() > 0 { now } else { later }.take(share);
             for r in 0..n {
                 prefetch_line(c, r * stride);
+                if P > 1 {
+                    prefetch_line(c, r * stride + PANEL);
+                }
             }
-            if width == PANEL && activation == Activation::None {
+            if width == P * PANEL && activation == Activation::None {
                 let out = TileResults { bias, accumulate, c, stride, prefetch };
-                tile_of(n, token, tiles, row, panel, out);
+                tile_of::<V, T, P>(n, token, tiles, place, out);
             } else {
-                // Results that end within the panel, or that an activation follows: in a buffer,
+                // Results that end within a panel, or that an activation follows: in a buffer,
                 // which is in the L1 cache, where rows that were just written need not be.
-                let buffer = &mut buffer[..n * PANEL];
-                for r in 0..if accumulate { n } else { 0 } {
-                    buffer[r * PANEL..][..width].copy_from_slice(&c[r * stride..][..width]);
+                let buffer = &mut buffer[..n * P * PANEL];
+                let (lines, stride_in) = (buffer.chunks_exact_mut(P * PANEL), P * PANEL);
+                for (r, line) in lines.enumerate().take(if accumulate { n } else { 0 }) {
+                    line[..width].copy_from_slice(&c[r * stride..][..width]);
                 }
-                let out = TileResults { bias, accumulate, c: buffer, stride: PANEL, prefetch };
-                tile_of(n, token, tiles, row, panel, out);
+                let out = TileResults { bias, accumulate, c: buffer, stride: stride_in, prefetch };
+                tile_of::<V, T, P>(n, token, tiles, place, out);
                 activation.apply(level, buffer);
-                for r in 0..n {
-                    c[r * stride..][..width].copy_from_slice(&buffer[r * PANEL..][..width]);
+                for (r, line) in buffer.chunks_exact(P * PANEL).enumerate() {
+                    c[r * stride..][..width].copy_from_slice(&line[..width]);
                 }
             }
-            first = end;
+            first = last;
         }
     }
 }
 
 /// Computes a tile with the number of its rows as a constant.
 #[inline(always)]
-fn tile_of<V: Vector>(
+fn tile_of<V: Vector, T: Tiles<V>, const P: usize>(
     rows: usize,
     token: V::Token,
-    tiles: &impl Tiles<V>,
-    row: usize,
-    panel: usize,
+    tiles: &T,
+    place: (usize, usize),
     out: TileResults,
 ) {
     macro_rules! by_rows {
         ($($n:literal)*) => {
             match rows {
-                $($n if $n <= tile_rows::<V>() => tiles.tile::<$n>(token, row, panel, out),)*
+                $($n if $n <= T::ROWS => tiles.tile::<$n, P>(token, place, out),)*
                 _ => unreachable!("a tile has at most 12 rows"),
             }
         };

@@ -102,14 +102,12 @@ fn attend_text(
                 depth: head,
                 // Those of no token too, so that whole panels are written.
                 columns: width,
-                row_stride: PANEL,
                 panel_stride: PANEL * head,
             };
             let values = Panels {
                 data: &scratch.values,
                 depth: tokens,
                 columns: head,
-                row_stride: PANEL,
                 panel_stride: PANEL * tokens,
             };
             let (mut first, queries) = (0, if reach.only_first { 1 } else { tokens });

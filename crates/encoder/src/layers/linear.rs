@@ -12,7 +12,7 @@ use weighbridge_codec::memory::Arena;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::scan::all_finite;
 use weighbridge_codec::simd::Level;
-use weighbridge_format::{Error, Tensor};
+use weighbridge_format::{Encoding, Error, Tensor};
 
 /// The packed weights and the bias of a linear layer.
 #[derive(Debug)]
@@ -125,10 +125,14 @@ impl Linear {
         let level = Level::best();
         let weights = match packing {
             Packing::Bytes => {
-                let mut packed = bytes::Packed::new(columns, depth);
-                packed.panels_mut().for_each_init(new, |(values, raw, _), (first, mut panel)| {
+                let mut packed = bytes::Packed::new(columns, depth, arena);
+                let new = || (Vec::new(), Vec::new(), Vec::new());
+                let is_plain = |tensor: &Tensor| matches!(tensor.encoding, Encoding::Plain(_));
+                let before = !matrices.iter().all(|(tensor, _)| is_plain(tensor));
+                let panels = packed.panels_mut();
+                panels.for_each_init(new, |(values, raw, codes), (first, mut panel)| {
                     rows(first, values, raw);
-                    panel.pack(level, values, depth);
+                    panel.pack(level, values, depth, before, codes);
                 });
                 Weights::Bytes(packed)
             }
