@@ -131,15 +131,17 @@ fn to_bytes<V: Eight>(token: V::Token, mut block: [V; BLOCK / 8], by: f32) -> [u
     V::truncate(block)
 }
 
-/// Whether all values are multiples of a scale.
+/// Whether all values are multiples of a scale. Of most scales the first few are not.
 #[inline(always)]
 fn are_multiples<V: Eight>(token: V::Token, block: [V; BLOCK / 8], scale: f32) -> bool {
-    let by = V::splat(token, inverse(scale));
-    let mut off = V::splat(token, 0.0);
+    let (by, near) = (V::splat(token, inverse(scale)), V::splat(token, 1e-3));
     for x in block {
-        off = x.mul(by).sub(nearest(token, x.mul(by))).abs().max(off);
+        let x = x.mul(by);
+        if x.sub(nearest(token, x)).abs().any_reaches(near) {
+            return false;
+        }
     }
-    off.largest() < 1e-3
+    true
 }
 
 #[inline(always)]

@@ -129,8 +129,9 @@ fn check_steps<V>(file: &TokenizerFile<V>) -> Result<(), Error> {
     if let Some(lack) = unknown_steps(&steps).into_iter().next() {
         return Err(lack.into_error());
     }
-    check_tables(file.normalizer_json())?;
-    match growth(file.normalizer_json()).max(growth(file.pre_tokenizer_json())) {
+    let parts = [file.normalizer_json(), file.pre_tokenizer_json()];
+    parts.into_iter().try_for_each(check_tables)?;
+    match parts.into_iter().map(growth).fold(1, u64::saturating_mul) {
         0..=MOST_GROWTH => Ok(()),
         _ => Err(malformed("has a normalizer that makes texts far longer")),
     }
