@@ -237,9 +237,11 @@ impl Linear {
             Weights::Pairs(packed) => {
                 pairs::multiply(self.level, &rounded.pairs, packed, (0..rows, panels), results);
             }
-            Weights::Bytes(packed) => {
+            // Asked again, so that modules for processors that never have them do without the kernel.
+            Weights::Bytes(packed) if self.level.has_byte_products() => {
                 bytes::multiply(self.level, &rounded.bytes, packed, (0..rows, panels), results);
             }
+            Weights::Bytes(_) => unreachable!("packed where there are products of bytes"),
         }
     }
 
