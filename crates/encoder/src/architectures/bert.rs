@@ -93,6 +93,10 @@ impl Bert {
             product.weights.iter().map(matrix).collect::<Result<Vec<_>, Error>>()
         };
         let arena = Arena::default();
+        let attended = |product: &Product, layer: usize| {
+            let matrices = matrices(product, layer, hidden, 3 * hidden)?;
+            Linear::new(&matrices, hidden, packing.of_attention(&matrices), &arena)
+        };
         let linear = |product: &Product, layer: usize, depth: usize, columns: usize| {
             Linear::new(&matrices(product, layer, depth, columns)?, depth, packing, &arena)
         };
@@ -107,7 +111,7 @@ impl Bert {
             let widening = (config.gate, config.activation);
             Ok(Layer {
                 window: *window,
-                qkv: linear(own, i, hidden, 3 * hidden)?,
+                qkv: attended(own, i)?,
                 attention: linear(attention, i, hidden, hidden)?,
                 attention_norm: if is_normal { None } else { Some(norm(&first)?) },
                 up: {

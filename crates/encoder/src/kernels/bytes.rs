@@ -6,7 +6,7 @@
 //! to a sum is the lowest value times the sum of the block's weights, which is known beforehand.
 
 use super::walk::{self, Part, Results, TileResults, Tiles, each_panel};
-use super::{Lines, PANEL};
+use super::{Lines, PANEL, inverse};
 use weighbridge_codec::memory::Arena;
 use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
@@ -66,7 +66,7 @@ impl Panel<'_> {
         level: Level,
         rows: &[f32],
         depth: usize,
-        before: bool,
+        were_rounded: bool,
         codes: &mut Vec<[i8; 4]>,
     ) {
         let width = depth.div_ceil(BLOCK) * FOURS;
@@ -75,7 +75,7 @@ impl Panel<'_> {
         let mut factors = vec![[0.0; 2]; depth.div_ceil(BLOCK)];
         let places = rows.chunks_exact(depth).zip(codes.chunks_exact_mut(width));
         for (column, (row, codes)) in places.enumerate() {
-            round_column(level, row, before, codes.as_chunks_mut().0, &mut factors);
+            round_column(level, row, were_rounded, codes.as_chunks_mut().0, &mut factors);
             for (lines, factors) in self.factors.as_chunks_mut::<2>().0.iter_mut().zip(&factors) {
                 lines.iter_mut().zip(factors).for_each(|(line, factor)| line[column] = *factor);
             }
@@ -84,14 +84,9 @@ impl Panel<'_> {
     }
 }
 
-/// One over a scale; 0 where that would be too large for f32.
-fn inverse(scale: f32) -> f32 {
-    if scale < 1e-30 { 0.0 } else { 1.0 / scale }
-}
-
 dispatch! {
     /// Rounds a column of weights; each block gets its scale, and that times the sum of its codes.
-    fn round_column(column: &[f32], before: bool, codes: &mut [[[i8; 4]; FOURS]], factors: &mut [[f32; 2]])
+    fn round_column(column: &[f32], were_rounded: bool, codes: &mut [[[i8; 4]; FOURS]], factors: &mut [[f32; 2]])
         = eight round_column_with;
     /// Rounds a row.
     fn round_row(row: &[f32], codes: &mut [[u8; BLOCK]], blocks: &mut [RowBlock]) = eight round_row_with;
@@ -148,7 +143,7 @@ fn are_multiples<V: Eight>(token: V::Token, block: [V; BLOCK / 8], scale: f32) -
 fn round_column_with<V: Eight>(
     token: V::Token,
     column: &[f32],
-    before: bool,
+    were_rounded: bool,
     codes: &mut [[[i8; 4]; FOURS]],
     factors: &mut [[f32; 2]],
 ) {
@@ -158,7 +153,7 @@ fn round_column_with<V: Eight>(
         let [a, b, c, d] = block;
         let largest = a.abs().max(b.abs()).max(c.abs().max(d.abs())).largest();
         let mut scale = largest / 127.0;
-        if before {
+        if were_rounded {
             // The largest need not have the largest code.
             for steps in (100..=127u8).rev() {
                 let exact = largest / f32::from(steps);

@@ -21,3 +21,9 @@ mod tests;
 pub(crate) mod walk;
 
 pub(crate) use weighbridge_codec::panel::{Lines, PANEL};
+
+/// One over a scale. It is 0 where that would be too large for f32: values that are that small, or zeros,
+/// become zeros.
+fn inverse(scale: f32) -> f32 {
+    if scale < 1e-30 { 0.0 } else { 1.0 / scale }
+}

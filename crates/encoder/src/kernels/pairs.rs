@@ -8,7 +8,7 @@
 
 use super::lanes::{abs_max_and_sum, round_i16};
 use super::walk::{self, Part, Results, STEPS, TileResults, Tiles, each_panel};
-use super::{Lines, PANEL};
+use super::{Lines, PANEL, inverse};
 use std::marker::PhantomData;
 use weighbridge_codec::memory::Arena;
 use weighbridge_codec::panel;
@@ -144,9 +144,7 @@ impl PairRows {
                     let (largest, sum) = abs_max_and_sum(level, row);
                     // Rounding to integers loses NaN, but the sum keeps it.
                     *scale = if sum.is_nan() { f32::NAN } else { largest / LARGEST };
-                    // Rows of zeros, or of values so small that the inverse is infinite, become
-                    // zeros.
-                    round_i16(level, row, if *scale < 1e-30 { 0.0 } else { 1.0 / *scale }, values);
+                    round_i16(level, row, inverse(*scale), values);
                 }
             }
             values[depth..].fill(0);
