@@ -16,9 +16,11 @@ pub enum Precision {
     #[default]
     F32,
     /// Weights and activations rounded to bf16, sums in f32; on processors without such products,
-    /// as [`Precision::F32`].
+    /// as [`Precision::F32`]. It is faster than that where the processor multiplies tiles (AMX); without
+    /// them some processors have such products that are slower.
     Bf16,
-    /// Weights and activations rounded to integers, sums exact.
+    /// The fastest, with weights and activations rounded: to bytes in blocks or to integers of 16 bits,
+    /// with exact sums; where the processor multiplies tiles of bf16, as [`Precision::Bf16`].
     Q8,
 }
 

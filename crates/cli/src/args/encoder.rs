@@ -301,7 +301,7 @@ pub(crate) struct Model {
         required = models::built_in().is_none(), hide_default_value = true,
         add = super::complete::files_and_models())]
     pub model: String,
-    /// Numbers that the model computes with: bf16 and q8 are faster and less exact
+    /// Numbers that the model computes with: q8 is faster and less exact, bf16 so on some processors
     #[arg(long, value_enum, default_value_t = PrecisionName::F32)]
     pub precision: PrecisionName,
     /// Use at most this many tokens of a text, the special ones included; by default as the model says

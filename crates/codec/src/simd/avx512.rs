@@ -128,4 +128,14 @@ impl Bf16Products for F32x16<BF16> {
             _mm512_dpbf16_ps(self.0, bf16(pair), bf16(line))
         })
     }
+
+    #[inline(always)]
+    fn to_bf16(self, to: &mut [i16]) {
+        // SAFETY: the processor has AVX-512 and BF16, see the token; sixteen bf16 are 32 bytes, for which
+        // there is room.
+        unsafe {
+            let rounded = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(self.0));
+            _mm256_storeu_si256(to[..16].as_mut_ptr().cast(), rounded);
+        }
+    }
 }

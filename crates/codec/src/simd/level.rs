@@ -23,6 +23,7 @@ enum Kind {
     Avx512,
     Avx512Vnni,
     Avx512Bf16,
+    Amx,
 }
 
 impl Level {
@@ -66,6 +67,10 @@ impl Level {
             ];
             // Each needs all before it.
             levels.extend(steps.iter().take_while(|step| step.1).map(|step| Level(step.0)));
+            #[cfg(target_os = "linux")]
+            if steps.iter().all(|step| step.1) && super::amx::is_allowed() {
+                levels.push(Level(Kind::Amx));
+            }
         }
         levels
     }
@@ -108,6 +113,12 @@ impl Level {
     /// Whether there is an instruction for [`Bf16Products`].
     pub fn has_bf16_products(self) -> bool {
         self.compiled() >= Kind::Avx512Bf16
+    }
+
+    /// Whether there are instructions for [`tiles`](super::tiles), and the system lets them be used.
+    #[inline]
+    pub fn has_tiles(self) -> bool {
+        self.compiled() >= Kind::Amx
     }
 }
 
@@ -179,7 +190,7 @@ kernels! {
     /// A kernel for vectors of eight lanes.
     EightKernel over Eight as run_eight: Plain {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 | Kind::Avx512 | Kind::Avx512Vnni | Kind::Avx512Bf16
+        Kind::Avx2 | Kind::Avx512 | Kind::Avx512Vnni | Kind::Avx512Bf16 | Kind::Amx
             => "avx2,fma,f16c" super::avx2::F32x8;
         #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
         Kind::Neon => "neon" super::neon::F32x8;
@@ -190,7 +201,7 @@ kernels! {
     /// A kernel for vectors of sixteen lanes.
     SixteenKernel over Vector as run_sixteen: PlainPair {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512Vnni | Kind::Avx512Bf16
+        Kind::Avx512Vnni | Kind::Avx512Bf16 | Kind::Amx
             => "avx512f,avx512bw,avx512vnni" super::avx512::F32x16<{ super::avx512::VNNI }>;
         #[cfg(target_arch = "x86_64")]
         Kind::Avx512 => "avx512f,avx512bw" super::avx512::F32x16;
@@ -205,14 +216,14 @@ kernels! {
     /// A kernel that multiplies bytes, for vectors of sixteen lanes.
     ByteKernel over ByteProducts as run_bytes: PlainPair {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512Vnni | Kind::Avx512Bf16
+        Kind::Avx512Vnni | Kind::Avx512Bf16 | Kind::Amx
             => "avx512f,avx512bw,avx512vnni" super::avx512::F32x16<{ super::avx512::VNNI }>;
     }
 
     /// A kernel that multiplies bf16, for vectors of sixteen lanes.
     Bf16Kernel over Bf16Products as run_bf16: PlainPair {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512Bf16
+        Kind::Avx512Bf16 | Kind::Amx
             => "avx512f,avx512bw,avx512bf16" super::avx512::F32x16<{ super::avx512::BF16 }>;
     }
 }

@@ -9,6 +9,7 @@
 //! * [`Eight`]: what only vectors of eight can do. Eight lanes with a fixed order of sums are what
 //!   results are defined by, so that they have the same bits everywhere.
 //! * [`Pair`]: two vectors as one, where a register has no sixteen lanes.
+//! * [`tiles`]: products of sixteen rows with sixteen columns at once.
 //! * [`Rows`], [`Lines`]: values that lie apart. [`Prefetcher`]: memory that is needed soon.
 //!
 //! # Safety
@@ -28,6 +29,8 @@
 //! Everything that a kernel calls must be inlined into it (`#[inline(always)]`): what is not, is
 //! compiled without the processor's instructions, and slow.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -43,6 +46,7 @@ mod simd128;
 mod strided;
 #[cfg(test)]
 mod tests;
+pub mod tiles;
 
 pub use crate::dispatch;
 pub use level::{Bf16Kernel, ByteKernel, EightKernel, Level, SixteenKernel};
@@ -235,6 +239,13 @@ pub trait Bf16Products: Vector {
     ///
     /// When there are fewer pairs on the line than lanes.
     fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self;
+    /// Puts the bits of the nearest bf16, ties to even, at the beginning of a slice. Subnormal numbers
+    /// become zeros.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer places than lanes.
+    fn to_bf16(self, to: &mut [i16]);
 }
 
 /// Defines functions whose first argument is a [`Level`], by generic ones: for `eight`, over

@@ -115,4 +115,10 @@ impl<V: Bf16Products> Bf16Products for Pair<V> {
     fn add_bf16_pairs(self, pair: [i16; 2], line: &[[i16; 2]]) -> Self {
         Pair(self.0.add_bf16_pairs(pair, line), self.1.add_bf16_pairs(pair, &line[V::LANES..]))
     }
+
+    #[inline(always)]
+    fn to_bf16(self, to: &mut [i16]) {
+        self.0.to_bf16(to);
+        self.1.to_bf16(&mut to[V::LANES..]);
+    }
 }

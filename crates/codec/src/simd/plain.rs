@@ -270,6 +270,20 @@ impl<const FUSED: bool> Bf16Products for Plain<FUSED> {
         }
         x.mul_add(Plain(left), y.mul_add(Plain(right), self))
     }
+
+    #[inline(always)]
+    fn to_bf16(self, to: &mut [i16]) {
+        for (to, value) in to[..8].iter_mut().zip(self.0) {
+            let bits = value.to_bits();
+            let bits = match value {
+                // The first bit of what is behind the point makes it quiet, and no infinity.
+                _ if value.is_nan() => bits | 1 << 22,
+                _ if value.is_subnormal() => bits & 1 << 31,
+                _ => bits + 0x7fff + (bits >> 16 & 1),
+            };
+            *to = ((bits >> 16) as u16).cast_signed();
+        }
+    }
 }
 
 #[inline(always)]

@@ -345,6 +345,43 @@ fn sums_of_bf16_agree_with_the_definition() {
     }
 }
 
+struct ToBf16<'a>(&'a [f32], &'a mut [i16]);
+
+impl Bf16Kernel for ToBf16<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Bf16Products>(self, token: V::Token) {
+        V::load(token, self.0).to_bf16(self.1);
+    }
+}
+
+/// To the bit, and as the crate half rounds, which keeps subnormal numbers.
+#[test]
+fn bf16_agree_with_the_definition() {
+    let mut bits: Vec<u32> = (0..=u16::MAX).map(|high| u32::from(high) << 16).collect();
+    bits.extend((0..=u16::MAX).flat_map(|high| {
+        [1, 0x7FFF, 0x8000, 0x8001, 0xFFFF].map(|low| u32::from(high) << 16 | low)
+    }));
+    let values: Vec<f32> = bits.into_iter().map(f32::from_bits).collect();
+    for values in values.as_chunks::<16>().0 {
+        let expected = values.map(|x| match x {
+            _ if x.is_nan() => None,
+            _ if x.is_subnormal() => Some(half::bf16::from_f32(0f32.copysign(x))),
+            _ => Some(half::bf16::from_f32(x)),
+        });
+        for level in Level::available() {
+            let mut found = [0; 16];
+            level.run_bf16(ToBf16(values, &mut found));
+            let found = found.map(|bits| half::bf16::from_bits(bits.cast_unsigned()));
+            for (found, (expected, x)) in found.iter().zip(expected.iter().zip(values)) {
+                let is_right = expected.map_or(found.is_nan(), |x| x.to_bits() == found.to_bits());
+                assert!(is_right, "{level} {x:e}: {found} for {expected:?}");
+            }
+        }
+    }
+}
+
 /// Loads and stores go through pointers: slices that are too short must not come that far.
 #[test]
 fn short_slices_panic() {
@@ -359,5 +396,6 @@ fn short_slices_panic() {
         assert!(fails(&|| assert_eq!(level.run_bytes(Fours(fours.0, fours.1, fours.2)), zeros)));
         let bf16s = || Bf16s(&[0.0; 16], [0; 2], &[[0; 2]; 15]);
         assert!(fails(&|| assert_eq!(level.run_bf16(bf16s()), zeros)), "{level}");
+        assert!(fails(&|| level.run_bf16(ToBf16(&zeros, &mut [0; 15]))), "{level}");
     }
 }

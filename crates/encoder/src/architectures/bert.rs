@@ -29,8 +29,11 @@ fn products(names: &Names) -> [&Product; PRODUCTS] {
     [&names.attention, &names.attention_output, &names.up, &names.down]
 }
 
-/// Rows that go through the two products of the feed-forward network together: whole tiles.
-const FEED_FORWARD_ROWS: usize = 4 * MAX_TILE_ROWS;
+/// Rows that go through the two products of the feed-forward network together: whole tiles. Where products
+/// are so fast that reading the weights takes longer, more.
+fn feed_forward_rows(packing: Packing) -> usize {
+    if packing == Packing::Tiles { 128 } else { 4 * MAX_TILE_ROWS }
+}
 
 #[derive(Debug)]
 struct Bert {
@@ -158,7 +161,7 @@ impl Bert {
         }
         let distances = self.distances.as_ref();
         let reach = Reach { distances, window: layer.window, only_first };
-        attend(heads, reach, qkv, texts, own, out);
+        attend(heads, (reach, self.packing), qkv, texts, own, out);
     }
 
     /// What a part of a layer gets: rows as they are, or normalized in memory of their own.
@@ -238,7 +241,7 @@ impl Bert {
         self.finish(layer.attention_norm.as_ref(), x);
 
         // Some rows at a time, so that the wide ones between the two products stay in the cache.
-        for x in x.chunks_mut(FEED_FORWARD_ROWS * hidden) {
+        for x in x.chunks_mut(feed_forward_rows(self.packing) * hidden) {
             let input = self.input(layer.norm.as_ref(), x, normalized);
             observe(first + 2, input);
             let wide = &mut wide[..x.len() / hidden * intermediate];
@@ -322,7 +325,9 @@ impl Model for Bert {
         // Attention reads whole panels of values, which may be wider than the last head.
         scratch.qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         scratch.attention.resize(tokens * hidden, 0.0);
-        scratch.intermediate.resize(tokens.min(FEED_FORWARD_ROWS) * intermediate, 0.0);
+        scratch
+            .intermediate
+            .resize(tokens.min(feed_forward_rows(self.packing)) * intermediate, 0.0);
         self.embeddings.norm.apply(&mut scratch.hidden);
         for layer in 0..self.layers.len() {
             self.run_layer(layer, batch, member, scratch, &mut observe);

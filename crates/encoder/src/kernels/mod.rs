@@ -3,6 +3,7 @@
 //! * [`matrix`]: products of rows with packed weights, in f32.
 //! * [`pairs`]: the same with rows and weights rounded to 16 bits, integers or bf16.
 //! * [`bytes`]: the same with both rounded to eight bits in blocks, for processors made for that.
+//! * [`tiles`]: the same with both rounded to bf16, for processors with tiles.
 //! * [`lanes`]: what is around the products: activations, softmax, layer normalization, rounding.
 //! * [`pairwise`]: values with others beside them: gates, turned queries and keys.
 //!
@@ -17,7 +18,8 @@ pub(crate) mod matrix;
 pub(crate) mod pairs;
 pub(crate) mod pairwise;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+pub(crate) mod tiles;
 pub(crate) mod walk;
 
 pub(crate) use weighbridge_codec::panel::{Lines, PANEL};

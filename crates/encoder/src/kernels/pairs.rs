@@ -88,7 +88,7 @@ impl Panel<'_> {
                     *scale = column_scale(level, row);
                     round_i16(level, row, 1.0 / *scale, codes);
                 }
-                Kind::Bf16 => to_bf16(row, codes),
+                Kind::Bf16 => to_bf16(level, row, codes),
             }
         }
         let pairs = codes.as_chunks::<2>().0;
@@ -107,14 +107,32 @@ fn column_scale(level: Level, row: &[f32]) -> f32 {
     if scale < 1e-30 { 1.0 } else { scale }
 }
 
-/// Rounds to bf16, to nearest, ties to even.
-fn to_bf16(row: &[f32], codes: &mut [i16]) {
-    for (code, value) in codes.iter_mut().zip(row) {
-        let bits = value.to_bits();
-        let up = 0x7fff + (bits >> 16 & 1);
-        // Rounding up must not turn NaN into infinity.
-        let bits = if value.is_nan() { bits } else { bits.wrapping_add(up) };
-        *code = (bits >> 16).cast_signed() as i16;
+/// Rounds to bf16; behind the values, codes stay as they are.
+pub(super) fn to_bf16(level: Level, values: &[f32], codes: &mut [i16]) {
+    level.run_bf16(Rounding { values, codes });
+}
+
+struct Rounding<'a> {
+    values: &'a [f32],
+    codes: &'a mut [i16],
+}
+
+impl Bf16Kernel for Rounding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Bf16Products>(self, token: V::Token) {
+        let (lanes, rest) = self.values.as_chunks::<16>();
+        for (lanes, codes) in lanes.iter().zip(self.codes.chunks_exact_mut(16)) {
+            V::load(token, lanes).to_bf16(codes);
+        }
+        if !rest.is_empty() {
+            let (mut padded, mut rounded) = ([0.0; 16], [0; 16]);
+            padded[..rest.len()].copy_from_slice(rest);
+            V::load(token, &padded).to_bf16(&mut rounded);
+            let codes = &mut self.codes[lanes.len() * 16..][..rest.len()];
+            codes.copy_from_slice(&rounded[..rest.len()]);
+        }
     }
 }
 
@@ -139,7 +157,7 @@ impl PairRows {
         let places = self.values.chunks_exact_mut(self.width).zip(&mut self.scales);
         for (row, (values, scale)) in rows.chunks_exact(depth).zip(places) {
             match kind {
-                Kind::Bf16 => to_bf16(row, values),
+                Kind::Bf16 => to_bf16(level, row, values),
                 Kind::Integers => {
                     let (largest, sum) = abs_max_and_sum(level, row);
                     // Rounding to integers loses NaN, but the sum keeps it.

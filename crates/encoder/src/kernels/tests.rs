@@ -16,7 +16,7 @@ use weighbridge_codec::simd::Level;
 const ROUNDING: f64 = 1.0 / (1 << 24) as f64;
 
 /// Values that look random, from -1 to 1.
-pub(super) fn noise(count: usize, seed: u32) -> Vec<f32> {
+pub(crate) fn noise(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).max(1);
     let next = || {
         state ^= state << 13;
@@ -274,6 +274,64 @@ fn pairs_have_the_bits_of_their_definition_and_are_near() {
                     }),
                 }
             }
+        }
+    }
+}
+
+/// The results of rows and weights rounded to bf16, in tiles.
+fn tile_products(level: Level, case: &Case) -> Vec<f32> {
+    let mut packed = tiles::Packed::new(case.columns, case.depth, &Arena::default());
+    packed.panels_mut().for_each(|(first, mut panel)| {
+        panel.pack(level, case.rows_of_panel(first), case.depth, &mut Vec::new());
+    });
+    let mut rounded = tiles::TileRows::default();
+    // What was there before is of no matter, even NaN.
+    let nan = vec![f32::NAN; 40 * 900];
+    rounded.round_rows(level, Left { data: &nan, stride: 900, rows: 40 }, 900);
+    rounded.round_rows(level, case.left(), case.depth);
+    case.results(true, |results| tiles::multiply(level, &rounded, packed.panels(), results))
+}
+
+#[test]
+fn tiles_have_the_bits_of_their_definition_and_are_near() {
+    // More rows and panels than two tiles of each, too.
+    let large = [(70, 96, 100), (33, 32, 48), (16, 65, 32)].map(Case::new);
+    for case in SIZES.map(Case::new).into_iter().chain(large) {
+        for level in Level::available() {
+            let c = tile_products(level, &case);
+            assert_eq!(c, tile_products(Level::PLAIN, &case), "{level} {:?}", case.all());
+            case.assert_near(&c, 2 * case.depth + 4, |a, b| {
+                let products = a.iter().zip(b).map(|(a, b)| f64::from((a * b).abs()));
+                products.sum::<f64>() * (2f64.powi(-7) + 2f64.powi(-16))
+            });
+        }
+    }
+}
+
+#[test]
+fn activations_follow_tiles() {
+    let case = Case::new((35, 40, 41));
+    for level in Level::available() {
+        let mut packed = tiles::Packed::new(case.columns, case.depth, &Arena::default());
+        packed.panels_mut().for_each(|(first, mut panel)| {
+            panel.pack(level, case.rows_of_panel(first), case.depth, &mut Vec::new());
+        });
+        let mut rounded = tiles::TileRows::default();
+        rounded.round_rows(level, case.left(), case.depth);
+        for activation in [Activation::Relu, Activation::Gelu] {
+            let found = case.results(false, |results| {
+                let results = Results { activation, ..results };
+                tiles::multiply(level, &rounded, packed.panels(), results);
+            });
+            let mut expected = case.results(false, |results| {
+                tiles::multiply(level, &rounded, packed.panels(), results);
+            });
+            expected.resize(expected.len().next_multiple_of(PANEL), 0.0);
+            match activation {
+                Activation::Relu => lanes::relu(level, &mut expected),
+                _ => lanes::gelu(level, &mut expected),
+            }
+            assert_eq!(found, expected[..found.len()], "{level}");
         }
     }
 }

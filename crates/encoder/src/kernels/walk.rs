@@ -72,7 +72,7 @@ pub(crate) enum Activation {
 
 impl Activation {
     /// Applies it to whole panels.
-    fn apply(self, level: Level, values: &mut [f32]) {
+    pub(super) fn apply(self, level: Level, values: &mut [f32]) {
         match self {
             Activation::None => {}
             Activation::Gelu => gelu(level, values),
