@@ -1,7 +1,7 @@
 //! Products of tiles: sixteen rows of a matrix with sixteen columns of another at once, for processors
 //! that have registers and instructions for them (AMX).
 //!
-//! Values are bf16, sums f32. How a sum is made is defined by [`add_products`]; processors have its bits.
+//! Values are bf16, sums f32. How a sum is made is defined by `add_products`; processors have its bits.
 
 use super::Level;
 use std::array::from_fn;
