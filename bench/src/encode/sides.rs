@@ -19,6 +19,8 @@ const TRIALS: usize = 3;
 pub const F32_GRAPHS: [&str; 2] = ["f32-plain", "f32-fused"];
 pub const INT8_GRAPHS: [&str; 4] =
     ["int8-plain-matrix", "int8-plain-column", "int8-fused-matrix", "int8-fused-column"];
+/// With weights in blocks, which are multiplied with rows that are rounded in blocks too.
+pub const BLOCK_GRAPHS: [&str; 2] = ["int8-plain-blocks", "int8-fused-blocks"];
 
 /// The files of both sides.
 pub struct Made {

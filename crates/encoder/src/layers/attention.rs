@@ -63,7 +63,8 @@ trait Head: Default {
     /// Packs the keys and values that are somewhere in rows of so many values.
     fn pack(&mut self, keys: &[f32], values: &[f32], stride: usize, width: usize, tokens: usize);
 
-    /// Products of queries with some keys, `Head::KEYS` times so many; those of no token are zeros.
+    /// Products of queries with some keys, whose number is a multiple of [`Head::KEYS`]; those of no token are
+    /// zeros.
     fn scores(&mut self, queries: Left, keys: Range<usize>, results: Results);
 
     /// The sums of values of tokens, each times a factor; of the last tokens behind the text there are none.

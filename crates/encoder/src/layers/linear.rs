@@ -75,6 +75,19 @@ fn were_rounded(matrices: &[(&Tensor, Vec<f32>)]) -> bool {
     matrices.iter().any(|(tensor, _)| !matches!(tensor.encoding, Encoding::Plain(_)))
 }
 
+/// Fills panels, each of which is given with the number of its first column: with what packs its values,
+/// which are read by that number. Buffers are kept from one to the next.
+fn fill<P: Send, Codes: Default>(
+    panels: impl IndexedParallelIterator<Item = (usize, P)>,
+    read: impl Fn(usize, &mut Vec<f32>, &mut Vec<u8>) + Sync + Send,
+    pack: impl Fn(P, &[f32], &mut Codes) + Sync + Send,
+) {
+    panels.for_each_init(Default::default, |(values, raw, codes), (first, panel)| {
+        read(first, values, raw);
+        pack(panel, values, codes);
+    });
+}
+
 /// The input rows of a product, rounded as its weights are; with f32 weights it stays empty.
 #[derive(Debug, Default)]
 pub(crate) struct RoundedRows {
@@ -146,45 +159,28 @@ impl Linear {
             Packing::Bytes => {
                 let mut packed = bytes::Packed::new(columns, depth, arena);
                 let were_rounded = were_rounded(matrices);
-                let panels = packed.panels_mut();
-                panels.for_each_init(
-                    Default::default,
-                    |(values, raw, codes), (first, mut panel)| {
-                        rows(first, values, raw);
-                        panel.pack(level, values, depth, were_rounded, codes);
-                    },
-                );
+                fill(packed.panels_mut(), rows, |mut panel, values, codes| {
+                    panel.pack(level, values, depth, were_rounded, codes);
+                });
                 Weights::Bytes(packed)
             }
             Packing::Pairs(kind) => {
                 let mut packed = pairs::Packed::new(columns, depth, kind, arena);
-                let panels = packed.panels_mut();
-                panels.for_each_init(
-                    Default::default,
-                    |(values, raw, codes), (first, mut panel)| {
-                        rows(first, values, raw);
-                        panel.pack(level, values, depth, codes);
-                    },
-                );
+                fill(packed.panels_mut(), rows, |mut panel, values, codes| {
+                    panel.pack(level, values, depth, codes);
+                });
                 Weights::Pairs(packed)
             }
             Packing::Tiles => {
                 let mut packed = tiles::Packed::new(columns, depth, arena);
-                let panels = packed.panels_mut();
-                panels.for_each_init(
-                    Default::default,
-                    |(values, raw, codes), (first, mut panel)| {
-                        rows(first, values, raw);
-                        panel.pack(level, values, depth, codes);
-                    },
-                );
+                fill(packed.panels_mut(), rows, |mut panel, values, codes| {
+                    panel.pack(level, values, depth, codes);
+                });
                 Weights::Tiles(packed)
             }
             Packing::F32 => {
                 let mut packed = Packed::new(columns, depth, arena);
-                let panels = packed.panels_mut();
-                panels.for_each_init(Default::default, |(values, raw), (first, panel)| {
-                    rows(first, values, raw);
+                fill(packed.panels_mut(), rows, |panel, values, ()| {
                     matrix::pack(values, depth, panel);
                 });
                 Weights::F32(packed)
