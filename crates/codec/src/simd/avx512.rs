@@ -113,6 +113,21 @@ impl ByteProducts for F32x16<VNNI> {
         // SAFETY: the processor has AVX-512 and VNNI, see the token; a line is 64 bytes.
         unsafe { _mm512_dpbusd_epi32(sums, _mm512_set1_epi32(four), _mm512_loadu_si512(line)) }
     }
+
+    #[inline(always)]
+    fn extremes(least: Self, most: Self) -> (f32, f32) {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe { (_mm512_reduce_min_ps(least.0), _mm512_reduce_max_ps(most.0)) }
+    }
+
+    #[inline(always)]
+    fn last_bytes(self, to: &mut [u8]) {
+        // SAFETY: the processor has AVX-512, see the token; there is room for sixteen bytes.
+        unsafe {
+            let bytes = _mm512_cvtepi32_epi8(_mm512_castps_si512(self.0));
+            _mm_storeu_si128(to[..16].as_mut_ptr().cast(), bytes);
+        }
+    }
 }
 
 impl Bf16Products for F32x16<BF16> {

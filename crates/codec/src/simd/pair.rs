@@ -108,6 +108,17 @@ impl<V: ByteProducts> ByteProducts for Pair<V> {
     fn add_fours(sums: Self::Sums, line: &[[i8; 4]], four: [u8; 4]) -> Self::Sums {
         (V::add_fours(sums.0, line, four), V::add_fours(sums.1, &line[V::LANES..], four))
     }
+
+    #[inline(always)]
+    fn extremes(least: Self, most: Self) -> (f32, f32) {
+        V::extremes(least.0.min(least.1), most.0.max(most.1))
+    }
+
+    #[inline(always)]
+    fn last_bytes(self, to: &mut [u8]) {
+        self.0.last_bytes(to);
+        self.1.last_bytes(&mut to[V::LANES..]);
+    }
 }
 
 impl<V: Bf16Products> Bf16Products for Pair<V> {

@@ -257,6 +257,18 @@ impl<const FUSED: bool> ByteProducts for Plain<FUSED> {
         }
         sums
     }
+
+    #[inline(always)]
+    fn extremes(least: Self, most: Self) -> (f32, f32) {
+        (least.0.into_iter().fold(f32::INFINITY, f32::min), most.largest())
+    }
+
+    #[inline(always)]
+    fn last_bytes(self, to: &mut [u8]) {
+        for (to, value) in to[..8].iter_mut().zip(self.0) {
+            *to = value.to_bits().to_le_bytes()[0];
+        }
+    }
 }
 
 impl<const FUSED: bool> Bf16Products for Plain<FUSED> {

@@ -306,6 +306,37 @@ fn sums_of_fours_agree_with_the_definition() {
     }
 }
 
+struct Rounded<'a>(&'a [f32; 16]);
+
+impl ByteKernel for Rounded<'_> {
+    type Output = ((f32, f32), [u8; 16]);
+
+    #[inline(always)]
+    fn run<V: ByteProducts>(self, token: V::Token) -> Self::Output {
+        let (values, mut bytes) = (V::load(token, self.0), [0; 16]);
+        values.last_bytes(&mut bytes);
+        (V::extremes(values, values), bytes)
+    }
+}
+
+/// In each lane alone.
+#[test]
+fn extremes_and_last_bytes_are_those_of_all_lanes() {
+    for level in Level::available() {
+        for lane in 0..16 {
+            let mut values: [f32; 16] = std::array::from_fn(|i| (7 * i % 16) as f32 * 0.37 - 2.0);
+            for extreme in [-9.5, 1e6, f32::INFINITY] {
+                values[lane] = extreme;
+                let (extremes, bytes) = level.run_bytes(Rounded(&values));
+                let least = values.into_iter().reduce(f32::min).unwrap();
+                let most = values.into_iter().reduce(f32::max).unwrap();
+                assert_eq!(extremes, (least, most), "{level} {lane}");
+                assert_eq!(bytes, values.map(|value| value.to_bits() as u8), "{level} {lane}");
+            }
+        }
+    }
+}
+
 struct Bf16s<'a>(&'a [f32; 16], [i16; 2], &'a [[i16; 2]]);
 
 impl Bf16Kernel for Bf16s<'_> {

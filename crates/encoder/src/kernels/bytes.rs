@@ -1,21 +1,28 @@
 //! Products of rows with packed matrices, both rounded to eight bits, for processors that multiply
 //! bytes four at a time.
 //!
-//! Every [`BLOCK`] of values is rounded by itself. Weights have a scale. Rows have a scale and a lowest
-//! value, so that a value that sticks out to one side costs the others half as much; what that adds
-//! to a sum is the lowest value times the sum of the block's weights, which is known beforehand.
+//! Blocks of values are rounded by themselves. Every [`BLOCK`] of weights has a scale. Rows have one for
+//! [`ROW_BLOCK`] of their values, which spares a third of what is done besides multiplying bytes, and a
+//! lowest value, so that a value that sticks out to one side costs the others half as much; what that
+//! adds to a sum is the lowest value times the sum of those weights, which is known beforehand.
 
 use super::walk::{self, Part, Results, TileResults, Tiles, each_panel};
 use super::{Lines, PANEL, inverse};
 use weighbridge_codec::memory::Arena;
 use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
-use weighbridge_codec::simd::{ByteKernel, ByteProducts, Eight, Level, Prefetcher, Rows, dispatch};
+use weighbridge_codec::simd::{
+    ByteKernel, ByteProducts, Eight, Level, Prefetcher, Rows, Vector, dispatch,
+};
 
-/// Values that are rounded together; those of MCF's q8.
+/// Weights that are rounded together; those of MCF's q8.
 const BLOCK: usize = 32;
 /// Fours of a block.
 const FOURS: usize = BLOCK / 4;
+/// Values of a row that are rounded together. Of twice as many, vectors would be off by too much.
+const ROW_BLOCK: usize = 2 * BLOCK;
+/// Lines of factors for as many weights: a scale for each of both blocks, and the sum of all.
+const FACTORS: usize = 3;
 
 /// Four codes of each column.
 type Codes = [[i8; 4]; PANEL];
@@ -24,9 +31,8 @@ type Codes = [[i8; 4]; PANEL];
 #[derive(Debug)]
 pub(crate) struct Packed {
     codes: Lines<[i8; 4]>,
-    /// Two lines a block: the scales of its columns, and their scales times the sums of their codes.
     factors: Lines<f32>,
-    /// Blocks of a column.
+    /// Blocks of a row.
     depth: usize,
     columns: usize,
 }
@@ -34,17 +40,17 @@ pub(crate) struct Packed {
 impl Packed {
     /// Room for a matrix whose panels are then filled.
     pub(crate) fn new(columns: usize, depth: usize, arena: &Arena) -> Packed {
-        let (panels, depth) = (columns.div_ceil(PANEL), depth.div_ceil(BLOCK));
-        let codes = Lines::new_in(arena, panels * depth * FOURS);
-        let factors = Lines::new_in(arena, panels * depth * 2);
+        let (panels, depth) = (columns.div_ceil(PANEL), depth.div_ceil(ROW_BLOCK));
+        let codes = Lines::new_in(arena, panels * depth * 2 * FOURS);
+        let factors = Lines::new_in(arena, panels * depth * FACTORS);
         Packed { codes, factors, depth, columns }
     }
 
     /// The panels, each with the number of its first column.
     pub(crate) fn panels_mut(&mut self) -> impl IndexedParallelIterator<Item = (usize, Panel<'_>)> {
         let depth = self.depth.max(1);
-        let codes = self.codes.values_mut().par_chunks_mut(depth * FOURS * PANEL);
-        let factors = self.factors.values_mut().par_chunks_mut(depth * 2 * PANEL);
+        let codes = self.codes.values_mut().par_chunks_mut(depth * 2 * FOURS * PANEL);
+        let factors = self.factors.values_mut().par_chunks_mut(depth * FACTORS * PANEL);
         let panels = codes.zip(factors).enumerate();
         panels.map(|(p, (codes, factors))| {
             (p * PANEL, Panel { codes, factors: factors.as_chunks_mut().0 })
@@ -69,14 +75,15 @@ impl Panel<'_> {
         were_rounded: bool,
         codes: &mut Vec<[i8; 4]>,
     ) {
-        let width = depth.div_ceil(BLOCK) * FOURS;
+        let width = depth.div_ceil(ROW_BLOCK) * 2 * FOURS;
         codes.clear();
         codes.resize(rows.len() / depth * width, [0; 4]);
-        let mut factors = vec![[0.0; 2]; depth.div_ceil(BLOCK)];
+        let mut factors = vec![[0.0; FACTORS]; depth.div_ceil(ROW_BLOCK)];
         let places = rows.chunks_exact(depth).zip(codes.chunks_exact_mut(width));
         for (column, (row, codes)) in places.enumerate() {
             round_column(level, row, were_rounded, codes.as_chunks_mut().0, &mut factors);
-            for (lines, factors) in self.factors.as_chunks_mut::<2>().0.iter_mut().zip(&factors) {
+            let lines = self.factors.as_chunks_mut::<FACTORS>().0;
+            for (lines, factors) in lines.iter_mut().zip(&factors) {
                 lines.iter_mut().zip(factors).for_each(|(line, factor)| line[column] = *factor);
             }
         }
@@ -85,36 +92,36 @@ impl Panel<'_> {
 }
 
 dispatch! {
-    /// Rounds a column of weights; each block gets its scale, and that times the sum of its codes.
-    fn round_column(column: &[f32], were_rounded: bool, codes: &mut [[[i8; 4]; FOURS]], factors: &mut [[f32; 2]])
+    /// Rounds a column of weights: the scales of its blocks, and the sums of what codes stand for.
+    fn round_column(column: &[f32], were_rounded: bool, codes: &mut [[[i8; 4]; FOURS]], factors: &mut [[f32; FACTORS]])
         = eight round_column_with;
-    /// Rounds a row.
-    fn round_row(row: &[f32], codes: &mut [[u8; BLOCK]], blocks: &mut [RowBlock]) = eight round_row_with;
 }
 
 /// The values of a block; where it ends early, its first one again.
 #[inline(always)]
-fn block_of<V: Eight>(token: V::Token, values: &[f32]) -> [V; BLOCK / 8] {
-    let mut whole = [values[0]; BLOCK];
-    let values = if values.len() == BLOCK {
+fn block_of<V: Vector, const VECTORS: usize>(token: V::Token, values: &[f32]) -> [V; VECTORS] {
+    let mut whole = [values[0]; ROW_BLOCK];
+    let values = if values.len() == VECTORS * V::LANES {
         values
     } else {
         whole[..values.len()].copy_from_slice(values);
         &whole
     };
-    let mut lanes = [V::splat(token, 0.0); BLOCK / 8];
-    for (lanes, values) in lanes.iter_mut().zip(values.chunks_exact(8)) {
+    let mut lanes = [V::splat(token, 0.0); VECTORS];
+    for (lanes, values) in lanes.iter_mut().zip(values.chunks_exact(V::LANES)) {
         *lanes = V::load(token, values);
     }
     lanes
 }
 
+/// Where f32 are whole numbers, of either sign, and the last bits are their own.
+const WHOLE: f32 = 12_582_912.0;
+
 /// The nearest integers of values whose magnitude is far below 2^22.
 #[inline(always)]
 fn nearest<V: Eight>(token: V::Token, x: V) -> V {
-    // Where f32 are whole numbers and of either sign.
-    let magic = V::splat(token, 12_582_912.0);
-    x.add(magic).sub(magic)
+    let whole = V::splat(token, WHOLE);
+    x.add(whole).sub(whole)
 }
 
 /// Values times a factor, rounded to bytes.
@@ -145,11 +152,11 @@ fn round_column_with<V: Eight>(
     column: &[f32],
     were_rounded: bool,
     codes: &mut [[[i8; 4]; FOURS]],
-    factors: &mut [[f32; 2]],
+    factors: &mut [[f32; FACTORS]],
 ) {
-    let places = codes.iter_mut().zip(factors);
-    for (values, (codes, factors)) in column.chunks(BLOCK).zip(places) {
-        let block = block_of::<V>(token, values);
+    factors.fill([0.0; FACTORS]);
+    for (i, (values, codes)) in column.chunks(BLOCK).zip(codes).enumerate() {
+        let block = block_of::<V, _>(token, values);
         let [a, b, c, d] = block;
         let largest = a.abs().max(b.abs()).max(c.abs().max(d.abs())).largest();
         let mut scale = largest / 127.0;
@@ -172,46 +179,16 @@ fn round_column_with<V: Eight>(
                 sum += i16::from(*code);
             }
         }
-        *factors = [scale, scale * f32::from(sum)];
-    }
-}
-
-#[inline(always)]
-fn round_row_with<V: Eight>(
-    token: V::Token,
-    row: &[f32],
-    codes: &mut [[u8; BLOCK]],
-    blocks: &mut [RowBlock],
-) {
-    let places = codes.iter_mut().zip(blocks);
-    for (values, (codes, place)) in row.chunks(BLOCK).zip(places) {
-        let mut block = block_of::<V>(token, values);
-        let [a, b, c, d] = block;
-        let most = a.max(b).max(c.max(d)).largest();
-        let least = a.min(b).min(c.min(d));
-        let least = -V::splat(token, 0.0).sub(least).largest();
-        // Of parts and halves, so that the difference of large values is not infinite.
-        let scale = most * (1.0 / 254.0) - least * (1.0 / 254.0);
-        let middle = most * 0.5 + least * 0.5;
-        for x in &mut block {
-            *x = x.sub(V::splat(token, middle));
-        }
-        *codes = to_bytes::<V>(token, block, inverse(scale));
-        for code in codes {
-            *code ^= 0x80;
-        }
-        // Rounding to integers loses NaN, but the sum keeps it.
-        let sum = a.add(b).add(c.add(d));
-        let is_nan = sum.sub(sum).any_reaches(V::splat(token, 1.0));
-        let scale = if is_nan { f32::NAN } else { scale };
-        *place = RowBlock { scale, lowest: middle - 128.0 * scale };
+        let factors = &mut factors[i / 2];
+        factors[i % 2] = scale;
+        factors[2] += scale * f32::from(sum);
     }
 }
 
 /// Rows (activations) rounded to eight bits in blocks.
 #[derive(Debug, Default)]
 pub(crate) struct ByteRows {
-    codes: Vec<[u8; BLOCK]>,
+    codes: Vec<[u8; ROW_BLOCK]>,
     blocks: Vec<RowBlock>,
     /// Blocks of a row.
     depth: usize,
@@ -227,17 +204,65 @@ struct RowBlock {
 impl ByteRows {
     /// Rounds rows of `depth` values, which lie one behind the other, in place of earlier ones.
     pub(crate) fn round_rows(&mut self, level: Level, rows: &[f32], depth: usize) {
-        self.depth = depth.div_ceil(BLOCK);
+        self.depth = depth.div_ceil(ROW_BLOCK);
         // The buffers only grow: what earlier rows left in them is overwritten.
         let blocks = self.blocks.len().max(rows.len() / depth * self.depth);
-        self.codes.resize(blocks, [0; BLOCK]);
+        self.codes.resize(blocks, [0; ROW_BLOCK]);
         self.blocks.resize(blocks, RowBlock::default());
-        let codes = self.codes.chunks_exact_mut(self.depth);
-        let places = codes.zip(self.blocks.chunks_exact_mut(self.depth));
+        level.run_bytes(Rounding { rows, depth, to: self });
+    }
+}
+
+/// Rounding rows of `depth` values.
+struct Rounding<'a> {
+    rows: &'a [f32],
+    depth: usize,
+    to: &'a mut ByteRows,
+}
+
+impl ByteKernel for Rounding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: ByteProducts>(self, token: V::Token) {
+        let Rounding { rows, depth, to } = self;
+        let codes = to.codes.chunks_exact_mut(to.depth);
+        let places = codes.zip(to.blocks.chunks_exact_mut(to.depth));
         for (row, (codes, blocks)) in rows.chunks_exact(depth).zip(places) {
-            round_row(level, row, codes, blocks);
+            let places = codes.iter_mut().zip(blocks);
+            for (values, (codes, block)) in row.chunks(ROW_BLOCK).zip(places) {
+                *block = round_block::<V>(token, values, codes);
+            }
         }
     }
+}
+
+/// Rounds at most as many values as a block has. The codes behind them are multiplied by zeros.
+#[inline(always)]
+fn round_block<V: ByteProducts>(
+    token: V::Token,
+    values: &[f32],
+    codes: &mut [u8; ROW_BLOCK],
+) -> RowBlock {
+    let block: [V; ROW_BLOCK / 16] = block_of(token, values);
+    let [mut most, mut least, mut sum] = [block[0]; 3];
+    for x in &block[1..] {
+        (most, least, sum) = (most.max(*x), least.min(*x), sum.add(*x));
+    }
+    let (least, most) = V::extremes(least, most);
+    // Of parts and halves, so that the difference of large values is not infinite.
+    let scale = most * (1.0 / 254.0) - least * (1.0 / 254.0);
+    let middle = most * 0.5 + least * 0.5;
+    let (by, middles) = (V::splat(token, inverse(scale)), V::splat(token, middle));
+    // The code of the middle.
+    let whole = V::splat(token, WHOLE + 128.0);
+    for (x, codes) in block.iter().zip(codes.chunks_exact_mut(V::LANES)) {
+        x.sub(middles).mul_add(by, whole).last_bytes(codes);
+    }
+    // Rounding to integers loses NaN, but the sum keeps it.
+    let is_nan = sum.sub(sum).any_reaches(V::splat(token, 1.0));
+    let scale = if is_nan { f32::NAN } else { scale };
+    RowBlock { scale, lowest: middle - 128.0 * scale }
 }
 
 /// `c = start + a * b` for some rows and panels.
@@ -274,7 +299,7 @@ impl<V: ByteProducts> Tiles<V> for Operands<'_> {
 
     #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
-        let width = self.b.depth * FOURS * PANEL;
+        let width = self.b.depth * 2 * FOURS * PANEL;
         Prefetcher::new(&self.b.codes.values()[panel * width..][..width])
     }
 
@@ -288,35 +313,60 @@ impl<V: ByteProducts> Tiles<V> for Operands<'_> {
         let Operands { a, b } = self;
         let depth = a.depth;
         let mut results: [[V; P]; N] = out.starts(token);
-        let mut codes = Rows::<_, N>::new(&a.codes[row * depth..], depth, depth);
+        let codes: &[[u8; BLOCK]] = a.codes[row * depth..].as_flattened().as_chunks().0;
+        let mut codes = Rows::<_, N>::new(codes, depth * 2, depth * 2);
         let mut blocks = Rows::<_, N>::new(&a.blocks[row * depth..], depth, depth);
+        let width = depth * 2 * FOURS;
         let lines: &[Codes] = b.codes.values().as_chunks().0;
-        let width = depth * FOURS;
         let mut lines = Rows::<_, P>::new(&lines[panel * width..], width, width);
+        let width = depth * FACTORS;
         let factors: &[[f32; PANEL]] = b.factors.values().as_chunks().0;
-        let mut factors = Rows::<_, P>::new(&factors[panel * depth * 2..], depth * 2, depth * 2);
-        while let (Some(codes), Some(blocks), Some(lines), Some(factors)) =
-            (codes.take::<1>(), blocks.take::<1>(), lines.take::<FOURS>(), factors.take::<2>())
-        {
-            (0..2 * P).for_each(|_| out.prefetch.advance());
-            let mut sums = [[V::sums(token, 0); P]; N];
-            #[allow(clippy::needless_range_loop, reason = "it is a place in several arrays")]
-            for i in 0..FOURS {
-                for (sums, [codes]) in sums.iter_mut().zip(codes) {
-                    let four = codes.as_chunks().0[i];
-                    *sums = each_panel!(P, p => V::add_fours(sums[p], &lines[p][i], four));
-                }
-            }
+        let mut factors = Rows::<_, P>::new(&factors[panel * width..], width, width);
+        while let (Some(codes), Some(blocks), Some(first), Some(second), Some(factors)) = (
+            codes.take::<2>(),
+            blocks.take::<1>(),
+            lines.take::<FOURS>(),
+            lines.take::<FOURS>(),
+            factors.take::<FACTORS>(),
+        ) {
+            (0..4 * P).for_each(|_| out.prefetch.advance());
+            let mut scaled = [[V::splat(token, 0.0); P]; N];
             let scales: [V; P] = each_panel!(P, p => V::load(token, &factors[p][0]));
-            let totals: [V; P] = each_panel!(P, p => V::load(token, &factors[p][1]));
-            for ((results, sums), [block]) in results.iter_mut().zip(sums).zip(blocks) {
+            let sums = block_sums::<V, N, P, 0>(token, codes, first);
+            for (scaled, sums) in scaled.iter_mut().zip(sums) {
+                *scaled = each_panel!(P, p => V::from_sums(sums[p]).mul(scales[p]));
+            }
+            let scales: [V; P] = each_panel!(P, p => V::load(token, &factors[p][1]));
+            let sums = block_sums::<V, N, P, 1>(token, codes, second);
+            for (scaled, sums) in scaled.iter_mut().zip(sums) {
+                *scaled = each_panel!(P, p => V::from_sums(sums[p]).mul_add(scales[p], scaled[p]));
+            }
+            let totals: [V; P] = each_panel!(P, p => V::load(token, &factors[p][2]));
+            for ((results, scaled), [block]) in results.iter_mut().zip(scaled).zip(blocks) {
                 let (by, lowest) = (V::splat(token, block.scale), V::splat(token, block.lowest));
                 *results = each_panel!(P, p => {
-                    let scaled = V::from_sums(sums[p]).mul(scales[p]);
-                    totals[p].mul_add(lowest, scaled.mul_add(by, results[p]))
+                    totals[p].mul_add(lowest, scaled[p].mul_add(by, results[p]))
                 });
             }
         }
         out.store(results);
     }
+}
+
+/// The sums of the products of codes, of those of a row's block that belong to one block of weights.
+#[inline(always)]
+fn block_sums<V: ByteProducts, const N: usize, const P: usize, const HALF: usize>(
+    token: V::Token,
+    codes: [&[[u8; BLOCK]; 2]; N],
+    lines: [&[Codes; FOURS]; P],
+) -> [[V::Sums; P]; N] {
+    let mut sums = [[V::sums(token, 0); P]; N];
+    #[allow(clippy::needless_range_loop, reason = "it is a place in several arrays")]
+    for i in 0..FOURS {
+        for (sums, codes) in sums.iter_mut().zip(codes) {
+            let four = codes[HALF].as_chunks().0[i];
+            *sums = each_panel!(P, p => V::add_fours(sums[p], &lines[p][i], four));
+        }
+    }
+    sums
 }

@@ -359,15 +359,19 @@ fn bytes_have_the_bits_of_their_definition_and_are_near() {
         for level in Level::available() {
             let c = byte_products(level, &case);
             assert_eq!(c, byte_products(level.definition(), &case), "{level} {:?}", case.all());
-            // The sum of a block is exact, then multiplied by both scales and added, as is the lowest value.
+            // The sum of a block of weights is exact, then multiplied by both scales and added, as is the
+            // lowest value of the row's.
             case.assert_near(&c, 6 * case.depth.div_ceil(32) + 4, |a, b| {
-                let blocks = a.chunks(32).zip(b.chunks(32));
-                let scales = |a: &[f32], b: &[f32]| {
+                let bound = |(a, b): (&[f32], &[f32])| {
                     let [least, most] = [f32::min, f32::max].map(|f| a.iter().copied().reduce(f));
                     let range = f64::from(most.unwrap()) - f64::from(least.unwrap());
-                    [range / 254.0, largest(b) / 127.0]
+                    let blocks = a.chunks(32).zip(b.chunks(32));
+                    let bound = |(a, b): (&[f32], &[f32])| {
+                        rounding_bound(a, b, [range / 254.0, largest(b) / 127.0])
+                    };
+                    blocks.map(bound).sum::<f64>()
                 };
-                blocks.map(|(a, b)| rounding_bound(a, b, scales(a, b))).sum()
+                a.chunks(64).zip(b.chunks(64)).map(bound).sum()
             });
         }
     }
