@@ -1,12 +1,13 @@
 //! Matrices made of others: some of the rows, rows with other lengths.
 
-use super::unit::{divisor, unit};
+use super::unit::divide;
 use super::{Arrangement, Data, Encoding, Product, RowSource, Scaling, Tensor};
 use crate::Error;
 use crate::source::View;
 use crate::wire::to_len;
 use std::sync::{Arc, Mutex, PoisonError};
 use weighbridge_codec::DType;
+use weighbridge_codec::simd::Level;
 
 impl Tensor {
     /// Rows `row..` of a matrix as f32, as many as `out` has room for. `raw` is for data that must
@@ -230,8 +231,8 @@ impl RowSource for Computed {
                 values.iter_mut().for_each(|v| *v *= factor);
             }
             Rule::Divide(lengths) => {
-                let divisor = lengths.get(at).map_or(1.0, |length| divisor(*length));
-                values.iter_mut().for_each(|v| *v = unit(*v, divisor));
+                let length = lengths.get(at).copied().unwrap_or(1.0);
+                divide(Level::best(), &mut values, length);
             }
         }
         out.chunks_exact_mut(4).zip(values).for_each(|(o, v)| o.copy_from_slice(&v.to_le_bytes()));

@@ -6,6 +6,7 @@ use crate::Error;
 use crate::wire::to_len;
 use weighbridge_codec::convert::Change;
 use weighbridge_codec::parallel::*;
+use weighbridge_codec::simd::{Eight, Level, dispatch};
 
 impl Tensor {
     /// The matrix with its first rows of unit length, and the lengths that they had. Zeros stay, and
@@ -21,7 +22,8 @@ impl Tensor {
             let first = i * together;
             values.resize(to_len(together.min(n - first) * dim), 0.0);
             self.rows_f32(first, values, raw)?;
-            Ok(look_at_rows(values, [to_len(together.min(n - first)), to_len(dim)]))
+            let shape = [to_len(together.min(n - first)), to_len(dim)];
+            Ok(look_at_rows(Level::best(), values, shape))
         };
         let blocks = (0..n.div_ceil(together)).into_par_iter().map_init(Default::default, look);
         let blocks = blocks.collect::<Result<Vec<(Vec<f64>, Change)>, Error>>()?;
@@ -48,9 +50,27 @@ pub struct UnitRows {
     pub change: Change,
 }
 
-/// The lengths of rows, as they are divided by, and what changes when they get these back.
+dispatch! {
+    /// The lengths of rows, as they are divided by, and what changes when they get these back.
+    fn look_at_rows(values: &[f32], shape: [usize; 2]) -> (Vec<f64>, Change) = eight look_at_rows_with;
+    /// Brings a row of this length to unit length.
+    pub(super) fn divide(row: &mut [f32], length: f64) = eight divide_with;
+}
+
+#[inline(always)]
+fn divide_with<V: Eight>(_: V::Token, row: &mut [f32], length: f64) {
+    let divisor = divisor(length);
+    row.iter_mut().for_each(|value| *value = unit(*value, divisor));
+}
+
+/// Compilers make vectors of this themselves, once they may use the processor's instructions.
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
-fn look_at_rows(values: &[f32], [rows, dim]: [usize; 2]) -> (Vec<f64>, Change) {
+fn look_at_rows_with<V: Eight>(
+    _: V::Token,
+    values: &[f32],
+    [rows, dim]: [usize; 2],
+) -> (Vec<f64>, Change) {
     let storable = |length: f64| length == 0.0 || (length as f32).is_normal();
     let mut lengths = Vec::with_capacity(rows);
     // A sum waits for the one before: those of four rows do so together.
@@ -76,6 +96,7 @@ fn look_at_rows(values: &[f32], [rows, dim]: [usize; 2]) -> (Vec<f64>, Change) {
 }
 
 /// What changes when a row is divided by its length and multiplied with it, as readers do.
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
 fn change_of(row: &[f32], length: f64) -> Change {
     const LANES: usize = 4;
@@ -103,13 +124,15 @@ fn change_of(row: &[f32], length: f64) -> Change {
 }
 
 /// What the values of a row of this length are divided by.
-pub(super) fn divisor(length: f64) -> f64 {
+#[inline(always)]
+fn divisor(length: f64) -> f64 {
     if length > 0.0 { length } else { 1.0 }
 }
 
 /// What becomes of a value of such a row.
+#[inline(always)]
 #[allow(clippy::cast_possible_truncation)]
-pub(super) fn unit(value: f32, divisor: f64) -> f32 {
+fn unit(value: f32, divisor: f64) -> f32 {
     (f64::from(value) / divisor) as f32
 }
 
