@@ -13,7 +13,10 @@ pub(super) fn is_allowed() -> bool {
     const TILES: u32 = 1 << 24 | 1 << 22;
     /// `arch_prctl`, what is asked of it, and the number of the tiles' registers.
     const CALL: (i64, u64, u64) = (158, 0x1023, 18);
-    if __cpuid_count(0, 0).eax < 7 || __cpuid_count(7, 0).edx & TILES != TILES {
+    // SAFETY: every processor of 64 bits has the instruction.
+    #[allow(unused_unsafe, reason = "newer compilers know that")]
+    let [count, leaf] = unsafe { [__cpuid_count(0, 0).eax, __cpuid_count(7, 0).edx] };
+    if count < 7 || leaf & TILES != TILES {
         return false;
     }
     let result: i64;

@@ -5,6 +5,8 @@
 
 use super::Level;
 use std::array::from_fn;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use std::cell::Cell;
 use std::marker::PhantomData;
 
 /// Rows of a tile, and columns of one.
@@ -37,6 +39,12 @@ impl Sums {
     pub const ZERO: Sums = Sums([[0.0; SIDE]; SIDE]);
 }
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+thread_local! {
+    /// How many have the right on this thread: the last of them gives back what was prepared.
+    static HOLDERS: Cell<usize> = const { Cell::new(0) };
+}
+
 /// The right to multiply tiles on this thread, for which the processor is prepared as long as it lives.
 #[derive(Debug)]
 pub struct TileProducts {
@@ -50,6 +58,9 @@ impl TileProducts {
     pub fn new(level: Level) -> TileProducts {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if level.has_tiles() {
+            HOLDERS.set(HOLDERS.get() + 1);
+            // Whoever has it already, as others in this process may have prepared tiles of another shape
+            // since. Nothing is in them between two products.
             // SAFETY: the processor has tiles and the system allows them, see the level.
             unsafe { super::amx::prepare() };
         }
@@ -106,8 +117,8 @@ impl TileProducts {
 impl Drop for TileProducts {
     fn drop(&mut self) {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if self.level.has_tiles() {
-            // SAFETY: the processor has tiles, see the level.
+        if self.level.has_tiles() && HOLDERS.replace(HOLDERS.get() - 1) == 1 {
+            // SAFETY: the processor has tiles, see the level, and nobody else here needs them.
             unsafe { super::amx::release() };
         }
     }
@@ -191,6 +202,24 @@ mod tests {
                     compare!(1 1  1 2  2 1  2 2);
                 }
             }
+        }
+    }
+
+    /// The right of one does not end with that of another.
+    #[test]
+    fn rights_on_a_thread_overlap() {
+        let (rows, columns) = ([RowTile([[0x3F80; DEPTH]; SIDE])], [[[[0x4000; 2]; SIDE]; 16]]);
+        for level in Level::available() {
+            let mut first = TileProducts::new(level);
+            let second = TileProducts::new(level);
+            let mut sums = [[Sums::ZERO]];
+            drop(second);
+            first.multiply([&rows], [&columns], &[], &mut sums);
+            assert_eq!(sums[0][0].0, [[64.0; SIDE]; SIDE], "{level}");
+            drop(first);
+            let mut sums = [[Sums::ZERO]];
+            TileProducts::new(level).multiply([&rows], [&columns], &[], &mut sums);
+            assert_eq!(sums[0][0].0, [[64.0; SIDE]; SIDE], "{level}");
         }
     }
 
