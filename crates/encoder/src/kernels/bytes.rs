@@ -245,22 +245,26 @@ fn round_block<V: ByteProducts>(
     codes: &mut [u8; ROW_BLOCK],
 ) -> RowBlock {
     let block: [V; ROW_BLOCK / 16] = block_of(token, values);
-    let [mut most, mut least, mut sum] = [block[0]; 3];
+    let nothing = V::splat(token, 0.0);
+    let [mut most, mut least] = [block[0]; 2];
+    // Zero, but for what is infinite or NaN.
+    let mut zeros = block[0].mul(nothing);
     for x in &block[1..] {
-        (most, least, sum) = (most.max(*x), least.min(*x), sum.add(*x));
+        (most, least, zeros) = (most.max(*x), least.min(*x), x.mul_add(nothing, zeros));
     }
     let (least, most) = V::extremes(least, most);
     // Of parts and halves, so that the difference of large values is not infinite.
     let scale = most * (1.0 / 254.0) - least * (1.0 / 254.0);
     let middle = most * 0.5 + least * 0.5;
     let (by, middles) = (V::splat(token, inverse(scale)), V::splat(token, middle));
-    // The code of the middle.
+    // The code of the middle. That is rounded, so where values hardly differ, codes might not fit a byte.
     let whole = V::splat(token, WHOLE + 128.0);
+    let (first, last) = (V::splat(token, WHOLE), V::splat(token, WHOLE + 255.0));
     for (x, codes) in block.iter().zip(codes.chunks_exact_mut(V::LANES)) {
-        x.sub(middles).mul_add(by, whole).last_bytes(codes);
+        x.sub(middles).mul_add(by, whole).max(first).min(last).last_bytes(codes);
     }
-    // Rounding to integers loses NaN, but the sum keeps it.
-    let is_nan = sum.sub(sum).any_reaches(V::splat(token, 1.0));
+    // Rounding to integers loses NaN, but these keep it.
+    let is_nan = zeros.any_reaches(V::splat(token, 1.0));
     let scale = if is_nan { f32::NAN } else { scale };
     RowBlock { scale, lowest: middle - 128.0 * scale }
 }
