@@ -196,10 +196,7 @@ fn add_pairs_with<V: Vector>(token: V::Token, a: &[Pairs], b: &[Pairs], tile: &m
     let add =
         |sum, line: &Pairs, column: usize, other: &Pairs| V::add_pairs(sum, line[column], other);
     let done = |sum| V::from_sums(sum);
-    quarter::<V, _, _, 0>(token, zero, a, b, tile, add, done);
-    quarter::<V, _, _, 4>(token, zero, a, b, tile, add, done);
-    quarter::<V, _, _, 8>(token, zero, a, b, tile, add, done);
-    quarter::<V, _, _, 12>(token, zero, a, b, tile, add, done);
+    add_all::<V, _, _>(token, zero, (a, b), tile, add, done);
 }
 
 #[inline(always)]
@@ -214,24 +211,40 @@ fn add_products_with<V: Vector>(
         V::splat(token, line[column]).mul_add(V::load(token, other), sum)
     };
     let done = |sum| sum;
-    quarter::<V, _, _, 0>(token, zero, a, b, tile, add, done);
-    quarter::<V, _, _, 4>(token, zero, a, b, tile, add, done);
-    quarter::<V, _, _, 8>(token, zero, a, b, tile, add, done);
-    quarter::<V, _, _, 12>(token, zero, a, b, tile, add, done);
+    add_all::<V, _, _>(token, zero, (a, b), tile, add, done);
 }
 
-/// Four columns with a whole panel: as many sums as registers can hold.
+/// All columns with a whole panel, as many at a time as registers can hold the sums of.
 #[inline(always)]
-fn quarter<V: Vector, Line, Sum: Copy, const FIRST: usize>(
+fn add_all<V: Vector, Line, Sum: Copy>(
     token: V::Token,
     zero: Sum,
-    a: &[Line],
-    b: &[Line],
+    lines: (&[Line], &[Line]),
+    tile: &mut Tile,
+    add: impl Fn(Sum, &Line, usize, &Line) -> Sum + Copy,
+    done: impl Fn(Sum) -> V + Copy,
+) {
+    if V::REGISTERS == 1 {
+        add_some::<V, _, _, 0, PANEL>(token, zero, lines, tile, add, done);
+    } else {
+        add_some::<V, _, _, 0, 4>(token, zero, lines, tile, add, done);
+        add_some::<V, _, _, 4, 4>(token, zero, lines, tile, add, done);
+        add_some::<V, _, _, 8, 4>(token, zero, lines, tile, add, done);
+        add_some::<V, _, _, 12, 4>(token, zero, lines, tile, add, done);
+    }
+}
+
+/// `N` columns from one on with a whole panel.
+#[inline(always)]
+fn add_some<V: Vector, Line, Sum: Copy, const FIRST: usize, const N: usize>(
+    token: V::Token,
+    zero: Sum,
+    (a, b): (&[Line], &[Line]),
     tile: &mut Tile,
     add: impl Fn(Sum, &Line, usize, &Line) -> Sum,
     done: impl Fn(Sum) -> V,
 ) {
-    let mut sums = [zero; 4];
+    let mut sums = [zero; N];
     for (line, other) in a.iter().zip(b) {
         for (i, sum) in sums.iter_mut().enumerate() {
             *sum = add(*sum, line, FIRST + i, other);
