@@ -117,6 +117,9 @@ dispatch! {
 /// Values whose numbers are made at once.
 const GROUP: usize = 32;
 
+/// Values of a group that are looked at one by one, on average, when that takes as long as comparing all.
+const MOST_DOUBTS: usize = 2;
+
 /// Pairs of bins, and how many groups can be counted before one of a pair fills its half of a byte.
 const PAIRS: usize = EDGES.div_ceil(2);
 const MOST_IN_HALF: usize = 15;
@@ -189,7 +192,8 @@ fn count_by_number_with<V: Eight>(
             }
         }
     }
-    if hits > groups.len() / 2 + 1 {
+    let doubts = listed[..hits].iter().map(|entry| (*entry as u32).count_ones() as usize);
+    if doubts.sum::<usize>() > MOST_DOUBTS * groups.len() {
         return false;
     }
     let mut sum = 0;

@@ -100,14 +100,13 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     s.std = (m.squares / m.finite as f64).sqrt();
     let mut bins = Bins::new(s.min, s.max, false);
     let edges = std::array::from_fn(|i| bins.edges.get(i + 1).map_or(f32::INFINITY, |e| above(*e)));
-    let around = around_median(first.sample);
-    // Neither of the two is collected: either may be there in great numbers.
-    let counter = Counter::new(m.min, m.max, edges, [around[0].next_up(), around[1]]);
+    let (around, near) = around_median(first.sample);
+    let counter = Counter::new(m.min, m.max, edges, near);
     let mut second = count(tensor, level, &counter, &first.finite)?;
     let [lower, upper] = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
     let [lower, upper] = match second.select(lower, upper) {
         Some(found) => found.map(f64::from),
-        None => [select(tensor, level, lower, around)?, select(tensor, level, upper, around)?],
+        None => select_both(tensor, level, [lower, upper], around)?,
     };
     s.median = f64::midpoint(lower, upper) + 0.0;
     let mut before = 0;
@@ -157,16 +156,20 @@ fn sampled(count: u64) -> usize {
 }
 
 /// Two values that the median is hardly ever not between, by a sample: three and a half standard
-/// deviations of its rank away.
+/// deviations of its rank away. And the values that are collected, from one to another that is not: also
+/// those two, unless there are so many of these, as of zeros, that counting again takes less.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn around_median(mut sample: Vec<f32>) -> [f32; 2] {
+fn around_median(mut sample: Vec<f32>) -> ([f32; 2], [f32; 2]) {
     let (half, away) = (sample.len() / 2, (1.75 * (sample.len() as f64).sqrt()) as usize + 1);
     if half < away || half + away >= sample.len() {
-        return [f32::NEG_INFINITY, f32::INFINITY];
+        return ([f32::NEG_INFINITY, f32::INFINITY], [f32::MIN, f32::INFINITY]);
     }
     let (_, low, above) = sample.select_nth_unstable_by(half - away, f32::total_cmp);
     let (_, high, _) = above.select_nth_unstable_by(2 * away - 1, f32::total_cmp);
-    [*low, *high]
+    let (low, high) = (*low, *high);
+    let collected = sample.iter().filter(|v| (low..=high).contains(v)).count();
+    let is_few = collected <= sample.len() / 32;
+    ([low, high], if is_few { [low, high.next_up()] } else { [low.next_up(), high] })
 }
 
 fn count(
@@ -204,12 +207,30 @@ fn above(value: f64) -> f32 {
     if f64::from(near) < value { near.next_up() } else { near }
 }
 
+/// The values of a rank and of the same or the next one.
+fn select_both(
+    tensor: &Tensor,
+    level: Level,
+    [lower, upper]: [u64; 2],
+    likely: [f32; 2],
+) -> Result<[f64; 2], Error> {
+    let (found, ranks) = select(tensor, level, lower, likely)?;
+    let next = if upper < ranks { found } else { select(tensor, level, upper, likely)?.0 };
+    Ok([found, next])
+}
+
 /// The value of a rank among all that are no NaN, by counting those below some edges, then below edges
-/// between the two that it is between. The first edges are where it is likely.
-fn select(tensor: &Tensor, level: Level, rank: u64, [low, high]: [f32; 2]) -> Result<f64, Error> {
+/// between the two that it is between. The first edges are where it is likely. With it the first rank of
+/// a larger value.
+fn select(
+    tensor: &Tensor,
+    level: Level,
+    rank: u64,
+    [low, high]: [f32; 2],
+) -> Result<(f64, u64), Error> {
     let finite = |v: f32| key(v.clamp(f32::MIN, f32::MAX));
     let likely = [low, low.next_up(), high, high.next_up()].map(finite);
-    let (mut from, mut to) = (key(f32::MIN), key(f32::INFINITY));
+    let (mut from, mut to, mut ranks) = (key(f32::MIN), key(f32::INFINITY), u64::MAX);
     let mut edges: [u32; EDGES] = std::array::from_fn(|i| likely[i % likely.len()]);
     while to - from > 1 {
         let values = edges.map(value);
@@ -222,8 +243,8 @@ fn select(tensor: &Tensor, level: Level, rank: u64, [low, high]: [f32; 2]) -> Re
         for (edge, below) in edges.into_iter().zip(below) {
             if below <= rank {
                 from = from.max(edge);
-            } else {
-                to = to.min(edge);
+            } else if edge <= to {
+                (to, ranks) = (edge, below);
             }
         }
         let (first, span) = (u64::from(from), u64::from(to - from));
@@ -232,7 +253,7 @@ fn select(tensor: &Tensor, level: Level, rank: u64, [low, high]: [f32; 2]) -> Re
             u32::try_from(edge).unwrap_or(to)
         });
     }
-    Ok(f64::from(value(from)))
+    Ok((f64::from(value(from)), ranks))
 }
 
 /// Ordered as the numbers are: negative ones flipped, positive ones above them.
