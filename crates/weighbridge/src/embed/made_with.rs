@@ -50,7 +50,7 @@ impl MadeWith {
     /// Why rows that were made with this are not those that the other would make; none if they are. It
     /// does not matter where the model lies and what it is called.
     pub fn difference(&self, other: &MadeWith) -> Option<String> {
-        // What processors of different kinds may change, and no other tokenizer does not.
+        // What processors of different kinds may change in f32, and no other tokenizer does not.
         const SAME: f64 = 0.99999;
         let text = |prompt: &Option<Prompt>| prompt.as_ref().map(|prompt| prompt.text.clone());
         let said = |value: &Option<String>| value.clone().unwrap_or("the model's own".to_owned());
@@ -90,8 +90,13 @@ impl MadeWith {
             return two("at most so many tokens:", &a, &b);
         }
         let cosine = mine.model.cosine(&theirs.model);
-        (cosine.is_none_or(|cosine| cosine < SAME))
-            .then(|| "a model that makes other vectors of the same texts".to_owned())
+        let is_rounded = mine.precision != Precision::F32.name();
+        cosine.is_none_or(|cosine| cosine < SAME).then(|| {
+            let other = "a model that makes other vectors of the same texts".to_owned();
+            // There are several ways to round, and which is the best depends on the processor.
+            let why = format!(", as {} does on processors of another kind", mine.precision);
+            if is_rounded { other + &why } else { other }
+        })
     }
 
     /// What a container says of its rows.
