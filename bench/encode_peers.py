@@ -172,11 +172,15 @@ def prepare(folder, to, texts):
     """Which variant is the fastest depends on the machine, so the usual ones are made and all are tried: the
     graph as exported (the session optimizes it when it opens it) and with the operators for transformers; in
     8 bits a scale for each matrix, for each of its columns and for each block of these."""
+    import logging
+
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
     from onnxruntime.transformers import optimizer
 
+    # They tell of every tensor.
+    logging.disable(logging.WARNING)
     config = json.load(open(os.path.join(folder, "config.json")))
     heads, width = config["num_attention_heads"], config["hidden_size"]
     os.makedirs(to, exist_ok=True)
