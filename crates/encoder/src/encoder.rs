@@ -436,11 +436,12 @@ impl Inner {
         let mut batch = Texts::default();
         for part in &turn.parts {
             let all = &part.call.texts;
-            for (place, text) in all.ranges[part.texts.clone()].iter().enumerate() {
+            for number in part.numbers() {
+                let text = &all.ranges[*number];
                 batch.ranges.push(batch.ids.len()..batch.ids.len() + text.len());
                 batch.ids.extend_from_slice(&all.ids[text.clone()]);
                 // Texts of another caller may stand alone.
-                let second = all.seconds.get(part.texts.start + place);
+                let second = all.seconds.get(*number);
                 batch.seconds.push(second.copied().unwrap_or(text.len()));
             }
         }
@@ -452,11 +453,11 @@ impl Inner {
             false => batch.ranges.clone(),
         };
         let scratch = self.run(batch, &mut turn.threads, None)?;
-        let (hidden, dimensions) = (self.model.sizes().hidden, self.settings.dimensions);
+        let hidden = self.model.sizes().hidden;
         let mut texts = texts.into_iter();
         for part in &turn.parts {
-            part.write(|vectors| {
-                for (vector, text) in vectors.chunks_exact_mut(dimensions).zip(&mut texts) {
+            part.write(|vector| {
+                if let Some(text) = texts.next() {
                     let rows = &scratch.hidden[text.start * hidden..text.end * hidden];
                     let skipped = part.call.texts.skipped;
                     self.head.make(rows, hidden, skipped, &self.settings, vector);

@@ -7,6 +7,7 @@
 //! than callers are awake. Calls take turns, so that a short one need not wait for a long one.
 
 use crate::architectures::Batch;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -44,7 +45,7 @@ struct State {
 #[derive(Debug)]
 struct Waiting {
     call: Arc<Call>,
-    /// The first text that nobody has taken.
+    /// The first place in the call's order whose text nobody has taken.
     next: usize,
 }
 
@@ -75,6 +76,9 @@ impl Texts {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub texts: Texts,
+    /// The numbers of the texts, the longest first: with that as the last one, a thread would work on while
+    /// all others have nothing to do.
+    order: Vec<usize>,
     progress: Mutex<Progress>,
     /// For the caller, who waits with the schedule's state.
     wake: Condvar,
@@ -97,11 +101,11 @@ enum Failure {
     Panic,
 }
 
-/// Some texts of a call.
+/// Some texts of a call, as places in its order.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub call: Arc<Call>,
-    pub texts: Range<usize>,
+    places: Range<usize>,
 }
 
 /// A batch that a thread has taken.
@@ -124,7 +128,9 @@ impl Call {
         let vectors = vec![0.0; count * dimensions];
         let progress = Progress { left: count, vectors, failed: None, asleep: false };
         let progress = Mutex::new(progress);
-        Arc::new(Call { texts, progress, wake: Condvar::new() })
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(|number| Reverse(texts.ranges[*number].len()));
+        Arc::new(Call { texts, order, progress, wake: Condvar::new() })
     }
 
     fn is_done(&self) -> bool {
@@ -148,11 +154,18 @@ impl Call {
 }
 
 impl Part {
-    /// Where the call's results are, while they are written.
-    pub(crate) fn write(&self, write: impl FnOnce(&mut [f32])) {
+    /// The numbers that the texts have in the call.
+    pub(crate) fn numbers(&self) -> &[usize] {
+        &self.call.order[self.places.clone()]
+    }
+
+    /// Writes the vector of each text, in the order of their numbers here.
+    pub(crate) fn write(&self, mut write: impl FnMut(&mut [f32])) {
         let mut progress = lock(&self.call.progress);
         let dimensions = progress.vectors.len() / self.call.texts.ranges.len().max(1);
-        write(&mut progress.vectors[self.texts.start * dimensions..self.texts.end * dimensions]);
+        for number in self.numbers() {
+            write(&mut progress.vectors[number * dimensions..][..dimensions]);
+        }
     }
 }
 
@@ -207,7 +220,8 @@ impl Schedule {
             return;
         };
         let Some(Waiting { next, .. }) = state.waiting.remove(place) else { return };
-        state.tokens -= call.texts.ranges[next..].iter().map(Range::len).sum::<usize>();
+        let left = call.order[next..].iter().map(|number| call.texts.ranges[*number].len());
+        state.tokens -= left.sum::<usize>();
         let mut progress = lock(&call.progress);
         progress.left -= call.texts.ranges.len() - next;
         progress.failed.get_or_insert(Failure::Error(Error::Cancelled));
@@ -260,15 +274,16 @@ impl Schedule {
         let mut taken = 0;
         while let Some(Waiting { call, next }) = state.waiting.front_mut() {
             let first = *next;
-            while let Some(text) = call.texts.ranges.get(*next) {
-                if taken > 0 && taken + text.len() > room {
+            while let Some(number) = call.order.get(*next) {
+                let length = call.texts.ranges[*number].len();
+                if taken > 0 && taken + length > room {
                     break;
                 }
-                taken += text.len();
+                taken += length;
                 *next += 1;
             }
             if *next > first {
-                turn.parts.push(Part { call: call.clone(), texts: first..*next });
+                turn.parts.push(Part { call: call.clone(), places: first..*next });
             }
             // A call whose next text is too long for what is left stays the first.
             if *next == first {
@@ -330,7 +345,7 @@ impl Drop for Running<'_> {
         state.free += self.turn.threads;
         for (part, failure) in self.turn.parts.iter().zip(&mut self.failures) {
             let mut progress = lock(&part.call.progress);
-            progress.left -= part.texts.len();
+            progress.left -= part.places.len();
             progress.failed = failure.take().or(progress.failed.take());
             if progress.left == 0 {
                 part.call.wake.notify_one();
@@ -405,12 +420,10 @@ mod tests {
                 return Err(Error::refused("a bad token", ""));
             }
             assert!(!part.call.texts.ids.contains(&PANIC), "expected by the test");
-            part.write(|vectors| {
-                for (vector, text) in
-                    vectors.iter_mut().zip(&part.call.texts.ranges[part.texts.clone()])
-                {
-                    *vector = (1000 * text.len()) as f32 + part.call.texts.ids[text.start] as f32;
-                }
+            let mut texts = part.numbers().iter().map(|number| &part.call.texts.ranges[*number]);
+            part.write(|vector| {
+                let text = texts.next().unwrap();
+                vector[0] = (1000 * text.len()) as f32 + part.call.texts.ids[text.start] as f32;
             });
         }
         Ok(())
@@ -439,6 +452,21 @@ mod tests {
         let next = call(2, &[5]);
         schedule.run(&next, compute, || ());
         assert_eq!(next.result().unwrap(), [5002.0]);
+    }
+
+    /// A long text at the end would leave other threads without work. Vectors are in the order of texts.
+    #[test]
+    fn the_longest_texts_are_first() {
+        let lengths = [5, 90, 7, 200, 90];
+        let (schedule, call, seen) = (Schedule::new(1, 1), call(3, &lengths), Mutex::default());
+        let noted = |turn: &mut Turn| {
+            let numbers = turn.parts.iter().flat_map(|part| part.numbers().to_vec());
+            lock::<Vec<_>>(&seen).extend(numbers);
+            compute(turn)
+        };
+        schedule.run(&call, noted, || ());
+        assert_eq!(*lock(&seen), [3, 1, 4, 2, 0]);
+        assert_eq!(call.result().unwrap(), lengths.map(|n| (1000 * n + 3) as f32));
     }
 
     /// Calls that wait while the only thread is busy, and the batches that come of them.
@@ -567,7 +595,7 @@ mod tests {
                 state.waiting.push_back(Waiting { call: call.clone(), next: 0 });
             }
             let turn = schedule.next_turn(&mut state).unwrap();
-            let texts: usize = turn.parts.iter().map(|part| part.texts.len()).sum();
+            let texts: usize = turn.parts.iter().map(|part| part.places.len()).sum();
             (texts, turn.threads)
         };
         assert_eq!(turn(&[call(1, &[9, 9])]), (2, 4));
