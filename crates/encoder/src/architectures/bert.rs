@@ -98,7 +98,7 @@ impl Bert {
         let arena = Arena::default();
         let attended = |product: &Product, layer: usize| {
             let matrices = matrices(product, layer, hidden, 3 * hidden)?;
-            Linear::new(&matrices, hidden, packing.of_attention(&matrices), &arena)
+            Linear::new(&matrices, hidden, packing.of_attention(), &arena)
         };
         let linear = |product: &Product, layer: usize, depth: usize, columns: usize| {
             Linear::new(&matrices(product, layer, depth, columns)?, depth, packing, &arena)

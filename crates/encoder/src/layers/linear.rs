@@ -60,21 +60,19 @@ impl Packing {
         }
     }
 
-    /// The one for queries, keys and values. Bytes round those of weights that nobody rounded before so
-    /// much that it is nearly half of the error of a vector, in a quarter of the products.
-    pub(crate) fn of_attention(self, matrices: &[(&Tensor, Vec<f32>)]) -> Packing {
+    /// The one for queries, keys and values. Bytes round them so much that it is nearly half of the error of
+    /// a vector, in a quarter of the products.
+    pub(crate) fn of_attention(self) -> Packing {
         match self {
-            Packing::Bytes if matrices.iter().any(|(tensor, _)| !was_rounded(tensor)) => {
-                Packing::Pairs(Kind::Integers)
-            }
+            Packing::Bytes => Packing::Pairs(Kind::Integers),
             _ => self,
         }
     }
 }
 
-/// Whether a matrix was quantized before.
-fn was_rounded(tensor: &Tensor) -> bool {
-    !matches!(tensor.encoding, Encoding::Plain(_))
+/// Whether some matrices were quantized before.
+fn were_rounded(matrices: &[(&Tensor, Vec<f32>)]) -> bool {
+    matrices.iter().any(|(tensor, _)| !matches!(tensor.encoding, Encoding::Plain(_)))
 }
 
 /// Fills panels, each of which is given with the number of its first column: with what packs its values,
@@ -160,7 +158,7 @@ impl Linear {
         let weights = match packing {
             Packing::Bytes => {
                 let mut packed = bytes::Packed::new(columns, depth, arena);
-                let were_rounded = matrices.iter().any(|(tensor, _)| was_rounded(tensor));
+                let were_rounded = were_rounded(matrices);
                 fill(packed.panels_mut(), rows, |mut panel, values, codes| {
                     panel.pack(level, values, depth, were_rounded, codes);
                 });
@@ -293,34 +291,5 @@ impl Linear {
     /// How many panels the columns are.
     pub(crate) fn panels(&self) -> usize {
         self.columns.div_ceil(PANEL)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Arc;
-    use weighbridge_codec::DType;
-    use weighbridge_format::View;
-    use weighbridge_format::model::{Scaled, Scaling};
-
-    /// One matrix that nobody rounded is enough.
-    #[test]
-    fn queries_keys_and_values_are_bytes_where_all_were_rounded() {
-        let plain = Encoding::Plain(DType::U8);
-        let scaling = Scaling::per_tensor(0.5, None);
-        let rounded = Encoding::Scaled(Arc::new(Scaled { codes: DType::U8, scaling }));
-        let packing = |all: [&Encoding; 3], packing: Packing| {
-            let bytes = || View::owned(vec![0]);
-            let matrices = all.map(|encoding| {
-                (Tensor::stored("w", encoding.clone(), vec![1, 1], bytes()).unwrap(), vec![0.0])
-            });
-            packing.of_attention(&matrices.each_ref().map(|(t, bias)| (t, bias.clone())))
-        };
-        let pairs = Packing::Pairs(Kind::Integers);
-        assert_eq!(packing([&rounded; 3], Packing::Bytes), Packing::Bytes);
-        assert_eq!(packing([&rounded, &plain, &rounded], Packing::Bytes), pairs);
-        assert_eq!(packing([&plain; 3], Packing::Bytes), pairs);
-        assert_eq!(packing([&plain; 3], Packing::Tiles), Packing::Tiles);
     }
 }
