@@ -32,7 +32,8 @@ impl Level {
     /// The same with multiply-adds that round once: the definition for processors that do so.
     pub const PLAIN_FUSED: Level = Level(Kind::PlainFused);
 
-    /// The best level of this processor, which is asked once.
+    /// The best level of this processor, which is asked once. Where it has tiles (AMX), Linux is asked to let
+    /// this process use them.
     #[inline]
     pub fn best() -> Level {
         static BEST: LazyLock<Level> = LazyLock::new(|| {

@@ -304,10 +304,17 @@ mod tests {
         let (mut plain, mut tiles, mut scores) = Default::default();
         for (count, width) in [(1, 64), (3, 8), (2, 32), (2, 20), (1, 48)] {
             let all = Heads { count, width };
-            let hidden = all.hidden();
+            let (hidden, noise_of_distances) = (all.hidden(), Distances::noise(count, 150));
             for tokens in [150, 1, 15, 16, 17, 32, 33, 64, 97] {
-                for (window, only_first) in [(None, false), (None, true), (Some(20), false)] {
-                    let reach = Reach { distances: None, window, only_first };
+                for (window, only_first, has_distances) in [
+                    (None, false, false),
+                    (None, true, false),
+                    (Some(20), false, false),
+                    (Some(20), true, false),
+                    (None, false, true),
+                ] {
+                    let distances = has_distances.then_some(&noise_of_distances);
+                    let reach = Reach { distances, window, only_first };
                     let qkv = noise(tokens * 3 * hidden + PANEL, 5);
                     let [mut near, mut exact] = [0.0, 0.0].map(|x| vec![x; tokens * hidden]);
                     let both = (&mut plain, &mut scores);

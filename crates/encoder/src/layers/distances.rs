@@ -41,6 +41,13 @@ impl Distances {
         Ok(Distances { values, positions })
     }
 
+    /// Some of no meaning.
+    #[cfg(test)]
+    pub(crate) fn noise(heads: usize, positions: usize) -> Distances {
+        let values = crate::kernels::tests::noise(heads * (2 * positions - 1), 9);
+        Distances { values, positions }
+    }
+
     /// Adds to the scores that the keys of a text, from one on, have for one of its queries.
     pub(crate) fn add(&self, head: usize, query: usize, key: usize, scores: &mut [f32]) {
         let of_head = &self.values[head * (2 * self.positions - 1)..];
