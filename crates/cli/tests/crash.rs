@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{err, out};
+use common::{err, is_ignored, out};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -130,14 +130,6 @@ fn writing(folder: &Path, settings: &str) -> Child {
         std::thread::sleep(Duration::from_millis(1));
     }
     child
-}
-
-/// Whether these tests were started with a signal ignored, as `nohup` and `&` do.
-fn is_ignored(number: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
 }
 
 fn send(signal: &str, child: &Child) {

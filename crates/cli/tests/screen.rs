@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{err, folder_with_model, out, program, run};
+use common::{err, folder_with_model, is_ignored, out, program, run};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -127,6 +127,10 @@ fn lines_are_answered_as_they_arrive() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_says_what_is_kept_and_how_to_go_on() {
+    if is_ignored(2) {
+        skip_on_this_machine("these tests were started with Ctrl-C ignored, and so are programs");
+        return;
+    }
     let folder = folder_with_model();
     let at = folder.path();
     let embed = ["embed", "-m", "model", "-o", "out.npy", "--batch", "2"];

@@ -17,6 +17,14 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Output {
     program(folder, arguments).output().expect("the program starts")
 }
 
+/// Whether these tests were started with a signal ignored, as `nohup` and `&` do.
+pub(crate) fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
 /// With a text on standard input.
 pub(crate) fn fed(folder: &Path, arguments: &[&str], text: impl Into<Vec<u8>>) -> Output {
     let mut command = program(folder, arguments);
