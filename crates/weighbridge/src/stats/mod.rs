@@ -249,6 +249,16 @@ mod tests {
         };
         let mut tensors = Vec::new();
         let constant = 0.25f32.to_le_bytes().repeat(10_000);
+        // Around a median that is there often, and between two that are.
+        for (zeros, others) in [(200, 100), (50, 100), (25, 100), (10, 100), (1 << 20, 1)] {
+            let value = |i: u32| match i {
+                _ if i % zeros == zeros - 1 => 0f32,
+                _ if i.is_multiple_of(2) => (1 + i % others) as f32,
+                _ => -((1 + i % others) as f32) / 2.0,
+            };
+            let bytes = (0..100_000).flat_map(|i| value(i).to_le_bytes()).collect();
+            tensors.push(stored(DType::F32, bytes));
+        }
         for (dtype, bytes) in [
             (DType::F32, raw.clone()),
             (DType::F32, weights),
