@@ -202,15 +202,24 @@ def test_threads_open_save_and_search_at_once(samples: Path, tmp_path: Path) -> 
 
 
 def test_ctrl_c_stops_writing_and_leaves_nothing(tmp_path: Path) -> None:
+    """The signal comes as soon as something is being written, however fast that is."""
     program = """
 import os, signal, sys, threading, numpy as np, weighbridge
 folder = sys.argv[1]
-rows = np.random.default_rng(1).normal(size=(60_000, 300)).astype(np.float32)
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+rows = np.random.default_rng(1).normal(size=(1000, 300)).astype(np.float32)
+rows = np.broadcast_to(rows, (200, 1000, 300)).reshape(-1, 300)
+words = [f"w{i}" for i in range(len(rows))]
+seen = []
+def stop():
+    while not seen:
+        seen.extend(os.listdir(folder))
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=stop, daemon=True).start()
 try:
-    weighbridge.save(folder + "/a.txt", {"embeddings": rows}, words=[f"w{i}" for i in range(60_000)])
+    weighbridge.save(folder + "/a.txt", {"embeddings": rows}, words=words)
 except KeyboardInterrupt:
     print("stopped", os.listdir(folder))
+assert seen and "a.txt" not in seen, seen
 """
     done = run(program, tmp_path)
     assert done.returncode == 0 and done.stdout == "stopped []\n", (done.stdout, done.stderr)
