@@ -4,9 +4,11 @@
 
 mod bins;
 mod codes;
+mod select;
 
 pub use bins::{Binned, Bins, EDGES};
 pub use codes::CodeCounts;
+pub use select::select;
 
 use crate::simd::{Eight, Level, Prefetcher, dispatch};
 

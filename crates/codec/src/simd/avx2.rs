@@ -314,28 +314,64 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
-    fn look_up(_: Token, table: &[u8; 16], places: &[u8; 32]) -> [u8; 32] {
-        let mut found = [0; 32];
-        // SAFETY: the processor has AVX2, see the token; there are sixteen and 32 bytes, and room for 32.
+    fn upper_bits<const SHIFT: i32>(_: Token, a: &[u16; 16], b: &[u16; 16]) -> [u8; 32] {
+        let mut bits = [0; 32];
+        // SAFETY: the processor has AVX2, see the token; there are sixteen numbers in each, and room for 32 bytes.
         unsafe {
-            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
-            let places = _mm256_loadu_si256(places.as_ptr().cast());
-            _mm256_storeu_si256(found.as_mut_ptr().cast(), _mm256_shuffle_epi8(table, places));
+            let a = _mm256_srli_epi16(_mm256_loadu_si256(a.as_ptr().cast()), SHIFT);
+            let b = _mm256_srli_epi16(_mm256_loadu_si256(b.as_ptr().cast()), SHIFT);
+            _mm256_storeu_si256(bits.as_mut_ptr().cast(), _mm256_packus_epi16(a, b));
         }
-        found
+        bits
     }
 
     #[inline(always)]
-    fn zeros(_: Token, a: &[u16; 16], b: &[u16; 16]) -> u32 {
+    fn add_from(_: Token, counts: &mut [u8; 32], table: &[u8; 16], places: &[u8; 32]) {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen bytes, and 32 places and counts.
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            let places = _mm256_loadu_si256(places.as_ptr().cast());
+            let sums = _mm256_loadu_si256(counts.as_ptr().cast());
+            let sums = _mm256_add_epi8(sums, _mm256_shuffle_epi8(table, places));
+            _mm256_storeu_si256(counts.as_mut_ptr().cast(), sums);
+        }
+    }
+
+    #[inline(always)]
+    fn add_lower(_: Token, counts: &mut [u16; 16], a: &[u16; 16], b: &[u16; 16], limit: u16) {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen of each.
+        unsafe {
+            let limit = _mm256_set1_epi16(limit.cast_signed());
+            let mut sums = _mm256_loadu_si256(counts.as_ptr().cast());
+            for numbers in [a, b] {
+                let numbers = _mm256_loadu_si256(numbers.as_ptr().cast());
+                sums = _mm256_sub_epi16(sums, _mm256_cmpgt_epi16(limit, numbers));
+            }
+            _mm256_storeu_si256(counts.as_mut_ptr().cast(), sums);
+        }
+    }
+
+    #[inline(always)]
+    fn are_among<const BITS: i32>(
+        _: Token,
+        a: &[u16; 16],
+        b: &[u16; 16],
+        lowest: u16,
+        (first, span): (u16, u16),
+    ) -> u32 {
         // SAFETY: the processor has AVX2, see the token; there are sixteen numbers of each.
         unsafe {
-            let [even, odd] = [a, b].map(|numbers| {
+            let all = |number: u16| _mm256_set1_epi16(number.cast_signed());
+            let (lowest, first, span) = (all(lowest), all(first), all(span));
+            let mask = all((1 << BITS) - 1);
+            let [a, b] = [a, b].map(|numbers| {
                 let numbers = _mm256_loadu_si256(numbers.as_ptr().cast());
-                _mm256_cmpeq_epi16(numbers, _mm256_setzero_si256())
+                // How far above they are, and nothing if they are not.
+                let low = _mm256_subs_epu16(_mm256_and_si256(numbers, mask), lowest);
+                let far = _mm256_subs_epu16(_mm256_sub_epi16(numbers, first), span);
+                _mm256_cmpeq_epi16(_mm256_min_epu16(low, far), _mm256_setzero_si256())
             });
-            // A byte of each number is enough.
-            let bytes = _mm256_blendv_epi8(even, odd, _mm256_set1_epi16(0xFF00u16.cast_signed()));
-            _mm256_movemask_epi8(bytes).cast_unsigned()
+            _mm256_movemask_epi8(_mm256_packs_epi16(a, b)).cast_unsigned()
         }
     }
 

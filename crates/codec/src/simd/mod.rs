@@ -175,23 +175,52 @@ pub trait Eight: Vector {
         std::array::from_fn(|i| if i % 2 == 0 { a[i / 2] } else { b[i / 2] }.to_bits() as u16)
     }
 
-    /// For each of 32 places, all below sixteen, what a table has there.
+    /// What is left of 32 numbers without their lowest bits, which must fit a byte: of eight of `a`, eight
+    /// of `b`, and the other eight of each.
     #[inline(always)]
-    fn look_up(_: Self::Token, table: &[u8; 16], places: &[u8; 32]) -> [u8; 32] {
-        let mut found = [0; 32];
-        for (found, place) in found.iter_mut().zip(places) {
-            *found = table[usize::from(place % 16)];
+    #[allow(clippy::cast_possible_truncation, reason = "it fits")]
+    fn upper_bits<const SHIFT: i32>(_: Self::Token, a: &[u16; 16], b: &[u16; 16]) -> [u8; 32] {
+        let mut bits = [0; 32];
+        for (i, (a, b)) in a.iter().zip(b).enumerate() {
+            bits[i / 8 * 16 + i % 8] = (a >> SHIFT) as u8;
+            bits[i / 8 * 16 + 8 + i % 8] = (b >> SHIFT) as u8;
         }
-        found
+        bits
     }
 
-    /// A bit for each of 32 numbers, which is set where that is zero: `2 * i` for `a[i]`, and the next one
-    /// for `b[i]`.
+    /// For each of 32 places, all below sixteen, adds what a table has there to a count. They wrap around.
     #[inline(always)]
-    fn zeros(_: Self::Token, a: &[u16; 16], b: &[u16; 16]) -> u32 {
+    fn add_from(_: Self::Token, counts: &mut [u8; 32], table: &[u8; 16], places: &[u8; 32]) {
+        for (count, place) in counts.iter_mut().zip(places) {
+            *count = count.wrapping_add(table[usize::from(place % 16)]);
+        }
+    }
+
+    /// Adds to a count how many of `a[i]` and `b[i]` are below a limit, as signed numbers.
+    #[inline(always)]
+    fn add_lower(_: Self::Token, counts: &mut [u16; 16], a: &[u16; 16], b: &[u16; 16], limit: u16) {
+        let is_lower = |number: u16| u16::from(number.cast_signed() < limit.cast_signed());
+        for (count, (a, b)) in counts.iter_mut().zip(a.iter().zip(b)) {
+            *count += is_lower(*a) + is_lower(*b);
+        }
+    }
+
+    /// A bit for each of 32 numbers, in the order of [`Eight::upper_bits`]: whether its lowest bits are not
+    /// above `lowest`, or the number is one of a range, which wraps around.
+    #[inline(always)]
+    fn are_among<const BITS: i32>(
+        _: Self::Token,
+        a: &[u16; 16],
+        b: &[u16; 16],
+        lowest: u16,
+        (first, span): (u16, u16),
+    ) -> u32 {
+        let is_one = |number: u16| {
+            u32::from(number & ((1 << BITS) - 1) <= lowest || number.wrapping_sub(first) <= span)
+        };
         let pairs = a.iter().zip(b).enumerate();
         pairs.fold(0, |bits, (i, (a, b))| {
-            bits | (u32::from(*a == 0) | u32::from(*b == 0) << 1) << (2 * i)
+            bits | (is_one(*a) | is_one(*b) << 8) << (i / 8 * 16 + i % 8)
         })
     }
 

@@ -96,13 +96,19 @@ fn integers_with<V: Eight>(
     let mut read: Vec<f32> = read.into_iter().flat_map(|v| v.to_array()).collect();
     let [a, b, c, d] = four;
     let halves = [a.lower_halves(b), c.lower_halves(d)];
-    let [even, odd] = halves.map(|halves| halves.map(|half| half % 3));
-    let zeros = V::zeros(token, &even, &odd);
+    let [even, odd] = halves;
+    let among = V::are_among::<9>(token, &even, &odd, 40, (60_000, 9_000));
+    let upper = V::upper_bits::<8>(token, &even, &odd);
+    let mut lower = even.map(|half| half % 9);
+    V::add_lower(token, &mut lower, &even, &odd, 7);
     read.extend(halves.as_flattened().iter().map(|half| f32::from(*half)));
-    read.extend((0..32).map(|bit| (zeros >> bit & 1) as f32));
+    read.extend((0..32).map(|bit| (among >> bit & 1) as f32));
     let mut places = [0; 32];
     places.iter_mut().zip(halves.as_flattened()).for_each(|(to, from)| *to = (from % 16) as u8);
-    read.extend(V::look_up(token, &bytes, &places).map(f32::from));
+    let mut sums = upper;
+    V::add_from(token, &mut sums, &bytes, &places);
+    read.extend(upper.iter().chain(&sums).map(|byte| f32::from(*byte)));
+    read.extend(lower.map(f32::from));
     (rounded, V::truncate(four), read)
 }
 

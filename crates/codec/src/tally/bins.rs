@@ -41,7 +41,7 @@ struct Grid {
 }
 
 /// Numbers that belong to a bin, as a power of two.
-const STEP_BITS: u32 = 11;
+const STEP_BITS: i32 = 11;
 
 /// From here on floats are whole numbers, and there is room on both sides.
 const WHOLE: f32 = 1.5 * (1u32 << 23) as f32;
@@ -147,7 +147,7 @@ fn count_by_number_with<V: Eight>(
     let Some(grid) = bins.grid else { return false };
     let (factor, offset) = (V::splat(token, grid.factor), V::splat(token, grid.offset));
     // A block has few values for a lane, so that its counts fit a byte.
-    let (mut counts, mut before) = ([[0u8; GROUP]; 2 * PAIRS], [[0u16; GROUP / 2]; 2]);
+    let (mut counts, mut before) = ([[0u8; GROUP]; 2 * PAIRS], [0u16; GROUP / 2]);
     let (groups, rest) = values.as_chunks::<GROUP>();
     // Groups with values that have to be looked at: nobody can guess which, so there is no branch.
     let (mut listed, mut hits) = ([0; TOGETHER / GROUP], 0);
@@ -161,27 +161,17 @@ fn count_by_number_with<V: Eight>(
                 V::load(token, &group[8 * i..]).fused_mul_add(factor, offset)
             });
             let numbers = [a.lower_halves(b), c.lower_halves(d)];
-            let mut bin = [0u8; GROUP];
-            let each = numbers[0].iter().zip(&numbers[1]);
-            for (bins, (a, b)) in bin.as_chunks_mut::<2>().0.iter_mut().zip(each) {
-                *bins = (a >> STEP_BITS | (b >> STEP_BITS) << 8).to_le_bytes();
-            }
-            for (pair, table) in pairs.iter_mut().zip(&PAIR_TABLES) {
-                let ones = V::look_up(token, table, &bin);
-                pair.iter_mut().zip(ones).for_each(|(count, one)| *count += one);
-            }
-            for (count, number) in before.as_flattened_mut().iter_mut().zip(numbers.as_flattened())
-            {
-                *count += u16::from(number.cast_signed() < grid.first.cast_signed());
-            }
-            // Zero where the number is one of those of an edge, or of the range.
-            let mut apart = [[0u16; GROUP / 2]; 2];
-            for (apart, number) in apart.as_flattened_mut().iter_mut().zip(numbers.as_flattened()) {
-                let from_edge = (number & ((1 << STEP_BITS) - 1)).saturating_sub(grid.blur);
-                let from_range = number.wrapping_sub(grid.first).saturating_sub(grid.span);
-                *apart = from_edge.min(from_range);
-            }
-            let doubts = V::zeros(token, &apart[0], &apart[1]);
+            let bin = V::upper_bits::<STEP_BITS>(token, &numbers[0], &numbers[1]);
+            // Not in a loop, which would keep the counts in memory.
+            V::add_from(token, &mut pairs[0], &PAIR_TABLES[0], &bin);
+            V::add_from(token, &mut pairs[1], &PAIR_TABLES[1], &bin);
+            V::add_from(token, &mut pairs[2], &PAIR_TABLES[2], &bin);
+            V::add_from(token, &mut pairs[3], &PAIR_TABLES[3], &bin);
+            V::add_from(token, &mut pairs[4], &PAIR_TABLES[4], &bin);
+            V::add_lower(token, &mut before, &numbers[0], &numbers[1], grid.first);
+            let range = (grid.first, grid.span);
+            let [a, b] = &numbers;
+            let doubts = V::are_among::<STEP_BITS>(token, a, b, grid.blur, range);
             listed[hits] = ((part * MOST_IN_HALF + place) as u64) << 32 | u64::from(doubts);
             hits += usize::from(doubts != 0);
         }
@@ -201,14 +191,15 @@ fn count_by_number_with<V: Eight>(
         sum += counts.iter().map(|n| u64::from(*n)).sum::<u64>();
         *below += sum;
     }
-    found.before += before.as_flattened().iter().map(|n| u64::from(*n)).sum::<u64>();
+    found.before += before.iter().map(|n| u64::from(*n)).sum::<u64>();
     for entry in &listed[..hits] {
         let (group, mut doubts) = (&groups[(entry >> 32) as usize], *entry as u32);
         while doubts != 0 {
             let bit = doubts.trailing_zeros() as usize;
             doubts &= doubts - 1;
-            // As `zeros` and `lower_halves` put them.
-            let value = group[bit % 2 * 16 + bit / 2 % 2 * 8 + bit / 4];
+            // As `are_among` and `lower_halves` put them.
+            let (part, place) = (bit / 8 % 2, bit / 16 * 8 + bit % 8);
+            let value = group[part * 16 + place % 2 * 8 + place / 2];
             let number = grid.number(value);
             // It was taken to be in this bin.
             let edge = (number >> STEP_BITS) as usize;

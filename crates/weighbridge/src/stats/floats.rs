@@ -7,7 +7,7 @@ use super::{Bins, Stats};
 use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::Level;
-use weighbridge_codec::tally::{Binned, Bins as Counter, EDGES, Moments, count_below};
+use weighbridge_codec::tally::{self, Binned, Bins as Counter, EDGES, Moments, count_below};
 use weighbridge_format::{Encoding, Error, Tensor};
 use zerocopy::FromBytes;
 
@@ -68,16 +68,15 @@ struct Second {
 
 impl Second {
     /// The values of a rank and of the same or the next one, if they were collected.
-    fn select(&mut self, lower: u64, upper: u64) -> Option<[f32; 2]> {
-        let Binned { before, near, .. } = &mut self.binned;
+    fn select(&self, level: Level, lower: u64, upper: u64) -> Option<[f32; 2]> {
+        let Binned { before, near, .. } = &self.binned;
         let place = usize::try_from(lower.checked_sub(*before)?).ok()?;
         let is_whole = near.len() as u64 == self.nearby;
         if !is_whole || upper - *before >= self.nearby {
             return None;
         }
-        let (_, found, above) = near.select_nth_unstable_by(place, f32::total_cmp);
-        let next = above.iter().copied().fold(f32::INFINITY, f32::min);
-        Some([*found, if upper == lower { *found } else { next }])
+        let found = tally::select(level, near, place);
+        Some([found, if upper == lower { found } else { tally::select(level, near, place + 1) }])
     }
 }
 
@@ -100,11 +99,11 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     s.std = (m.squares / m.finite as f64).sqrt();
     let mut bins = Bins::new(s.min, s.max, false);
     let edges = std::array::from_fn(|i| bins.edges.get(i + 1).map_or(f32::INFINITY, |e| above(*e)));
-    let (around, near) = around_median(first.sample);
+    let (around, near) = around_median(level, &first.sample);
     let counter = Counter::new(m.min, m.max, edges, near);
-    let mut second = count(tensor, level, &counter, &first.finite)?;
+    let second = count(tensor, level, &counter, &first.finite)?;
     let [lower, upper] = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
-    let [lower, upper] = match second.select(lower, upper) {
+    let [lower, upper] = match second.select(level, lower, upper) {
         Some(found) => found.map(f64::from),
         None => select_both(tensor, level, [lower, upper], around)?,
     };
@@ -122,9 +121,15 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
 
 fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
     let every = sampled(tensor.count());
+    // As much as a part finds: memory that grows is memory that the system clears.
+    let nothing = || First {
+        moments: Vec::with_capacity(1),
+        finite: Vec::with_capacity(PART / BLOCK),
+        sample: Vec::with_capacity(PART.div_ceil(every)),
+    };
     walk(
         tensor,
-        First::default,
+        nothing,
         |first, number, values| {
             let moments = Moments::of(level, values);
             match first.moments.last_mut() {
@@ -159,14 +164,13 @@ fn sampled(count: u64) -> usize {
 /// deviations of its rank away. And the values that are collected, from one to another that is not: also
 /// those two, unless there are so many of these, as of zeros, that counting again takes less.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn around_median(mut sample: Vec<f32>) -> ([f32; 2], [f32; 2]) {
+fn around_median(level: Level, sample: &[f32]) -> ([f32; 2], [f32; 2]) {
     let (half, away) = (sample.len() / 2, (1.75 * (sample.len() as f64).sqrt()) as usize + 1);
     if half < away || half + away >= sample.len() {
         return ([f32::NEG_INFINITY, f32::INFINITY], [f32::MIN, f32::INFINITY]);
     }
-    let (_, low, above) = sample.select_nth_unstable_by(half - away, f32::total_cmp);
-    let (_, high, _) = above.select_nth_unstable_by(2 * away - 1, f32::total_cmp);
-    let (low, high) = (*low, *high);
+    let low = tally::select(level, sample, half - away);
+    let high = tally::select(level, sample, half + away);
     let collected = sample.iter().filter(|v| (low..=high).contains(v)).count();
     let is_few = collected <= sample.len() / 32;
     ([low, high], if is_few { [low, high.next_up()] } else { [low.next_up(), high] })
