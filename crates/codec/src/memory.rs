@@ -5,6 +5,7 @@
 //! packing the weights, and the processor has to look up as many addresses each time they are read. A huge
 //! page has two megabytes. Matrices are smaller or not much larger than that, so they share blocks.
 
+use crate::panel::{PANEL, Stretch};
 #[cfg(feature = "mmap")]
 use memmap2::{MmapMut, MmapRaw};
 use std::ops::{Deref, DerefMut};
@@ -60,9 +61,15 @@ impl Number for [i8; 4] {
     const ZERO: [i8; 4] = [0; 4];
 }
 
+impl<const FOURS: usize, const FACTORS: usize> Number for Stretch<FOURS, FACTORS> {
+    const ZERO: Self =
+        Stretch { fours: [[[0; 4]; PANEL]; FOURS], factors: [[0.0; PANEL]; FACTORS] };
+}
+
 mod sealed {
     /// Nobody else can say of a type that it is a number.
     pub trait Sealed {}
+    impl<const FOURS: usize, const FACTORS: usize> Sealed for super::Stretch<FOURS, FACTORS> {}
     impl Sealed for f32 {}
     impl Sealed for [i16; 2] {}
     impl Sealed for [i8; 4] {}

@@ -47,6 +47,16 @@ impl<T> Lines<T> {
     }
 }
 
+/// A stretch of a panel of codes, and the factors of these codes: what is read together lies together.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Stretch<const FOURS: usize, const FACTORS: usize> {
+    /// Four codes of each column on a line.
+    pub fours: [[[i8; 4]; PANEL]; FOURS],
+    /// A factor of each column on a line.
+    pub factors: [[f32; PANEL]; FACTORS],
+}
+
 /// Puts vectors of `depth` values, at most sixteen, into the lines of a panel.
 ///
 /// # Panics

@@ -121,11 +121,16 @@ impl ByteProducts for F32x16<VNNI> {
     }
 
     #[inline(always)]
-    fn last_bytes(self, to: &mut [u8]) {
-        // SAFETY: the processor has AVX-512, see the token; there is room for sixteen bytes.
+    fn last_bytes(four: [Self; 4], to: &mut [u8]) {
+        // SAFETY: the processor has AVX-512, see the token; there is room for 64 bytes.
         unsafe {
-            let bytes = _mm512_cvtepi32_epi8(_mm512_castps_si512(self.0));
-            _mm_storeu_si128(to[..16].as_mut_ptr().cast(), bytes);
+            let byte = _mm512_set1_epi32(0xFF);
+            let [a, b, c, d] = four.map(|v| _mm512_and_si512(_mm512_castps_si512(v.0), byte));
+            // Four of each in each quarter.
+            let bytes = _mm512_packus_epi16(_mm512_packus_epi32(a, b), _mm512_packus_epi32(c, d));
+            let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            let bytes = _mm512_permutexvar_epi32(order, bytes);
+            _mm512_storeu_si512(to[..64].as_mut_ptr().cast(), bytes);
         }
     }
 }

@@ -259,12 +259,12 @@ pub trait ByteProducts: Vector {
     fn add_fours(sums: Self::Sums, line: &[[i8; 4]], four: [u8; 4]) -> Self::Sums;
     /// The smallest value of one vector and the largest of another, none of which may be NaN.
     fn extremes(least: Self, most: Self) -> (f32, f32);
-    /// Puts the last byte of the bits of each lane at the beginning of a slice.
+    /// Puts the last bytes of the bits of all lanes of four vectors at the beginning of a slice.
     ///
     /// # Panics
     ///
     /// When there are fewer places than lanes.
-    fn last_bytes(self, to: &mut [u8]);
+    fn last_bytes(four: [Self; 4], to: &mut [u8]);
 }
 
 /// Vectors of processors that multiply bf16.

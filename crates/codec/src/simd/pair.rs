@@ -115,9 +115,9 @@ impl<V: ByteProducts> ByteProducts for Pair<V> {
     }
 
     #[inline(always)]
-    fn last_bytes(self, to: &mut [u8]) {
-        self.0.last_bytes(to);
-        self.1.last_bytes(&mut to[V::LANES..]);
+    fn last_bytes([a, b, c, d]: [Self; 4], to: &mut [u8]) {
+        V::last_bytes([a.0, a.1, b.0, b.1], to);
+        V::last_bytes([c.0, c.1, d.0, d.1], &mut to[4 * V::LANES..]);
     }
 }
 

@@ -264,8 +264,8 @@ impl<const FUSED: bool> ByteProducts for Plain<FUSED> {
     }
 
     #[inline(always)]
-    fn last_bytes(self, to: &mut [u8]) {
-        for (to, value) in to[..8].iter_mut().zip(self.0) {
+    fn last_bytes(four: [Self; 4], to: &mut [u8]) {
+        for (to, value) in to[..32].iter_mut().zip(four.iter().flat_map(|values| values.0)) {
             *to = value.to_bits().to_le_bytes()[0];
         }
     }

@@ -312,16 +312,19 @@ fn sums_of_fours_agree_with_the_definition() {
     }
 }
 
-struct Rounded<'a>(&'a [f32; 16]);
+struct Rounded<'a>(&'a [f32; 16], usize);
 
 impl ByteKernel for Rounded<'_> {
     type Output = ((f32, f32), [u8; 16]);
 
     #[inline(always)]
     fn run<V: ByteProducts>(self, token: V::Token) -> Self::Output {
-        let (values, mut bytes) = (V::load(token, self.0), [0; 16]);
-        values.last_bytes(&mut bytes);
-        (V::extremes(values, values), bytes)
+        let (values, mut bytes) = (V::load(token, self.0), [0; 64]);
+        // In one of four places, with others beside it.
+        let mut four = std::array::from_fn(|i| values.add(V::splat(token, i as f32)));
+        four[self.1] = values;
+        V::last_bytes(four, &mut bytes);
+        (V::extremes(values, values), std::array::from_fn(|i| bytes[16 * self.1 + i]))
     }
 }
 
@@ -333,7 +336,7 @@ fn extremes_and_last_bytes_are_those_of_all_lanes() {
             let mut values: [f32; 16] = std::array::from_fn(|i| (7 * i % 16) as f32 * 0.37 - 2.0);
             for extreme in [-9.5, 1e6, f32::INFINITY] {
                 values[lane] = extreme;
-                let (extremes, bytes) = level.run_bytes(Rounded(&values));
+                let (extremes, bytes) = level.run_bytes(Rounded(&values, lane % 4));
                 let least = values.into_iter().reduce(f32::min).unwrap();
                 let most = values.into_iter().reduce(f32::max).unwrap();
                 assert_eq!(extremes, (least, most), "{level} {lane}");

@@ -29,10 +29,13 @@ fn products(names: &Names) -> [&Product; PRODUCTS] {
     [&names.attention, &names.attention_output, &names.up, &names.down]
 }
 
-/// Rows that go through the two products of the feed-forward network together: whole tiles. Where products
-/// are so fast that reading the weights takes longer, more.
+/// Rows that go through the two products of the feed-forward network together: whole tiles of f32. Where
+/// products are so fast that reading the weights takes longer, more.
 fn feed_forward_rows(packing: Packing) -> usize {
-    if packing == Packing::Tiles { 128 } else { 4 * MAX_TILE_ROWS }
+    match packing {
+        Packing::Tiles | Packing::Bytes => 128,
+        Packing::F32 | Packing::Pairs(_) => 4 * MAX_TILE_ROWS,
+    }
 }
 
 #[derive(Debug)]

@@ -7,8 +7,8 @@
 //! adds to a sum is the lowest value times the sum of those weights, which is known beforehand.
 
 use super::walk::{self, Part, Results, TileResults, Tiles, each_panel};
-use super::{Lines, PANEL, inverse};
-use weighbridge_codec::memory::Arena;
+use super::{PANEL, inverse};
+use weighbridge_codec::memory::{Arena, Numbers};
 use weighbridge_codec::panel;
 use weighbridge_codec::parallel::*;
 use weighbridge_codec::simd::{
@@ -24,15 +24,14 @@ const ROW_BLOCK: usize = 2 * BLOCK;
 /// Lines of factors for as many weights: a scale for each of both blocks, and the sum of all.
 const FACTORS: usize = 3;
 
-/// Four codes of each column.
-type Codes = [[i8; 4]; PANEL];
+/// A block of rows' width of a panel.
+type Stretch = panel::Stretch<{ 2 * FOURS }, FACTORS>;
 
 /// A matrix of `columns x depth` values, packed.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    codes: Lines<[i8; 4]>,
-    factors: Lines<f32>,
-    /// Blocks of a row.
+    stretches: Numbers<Stretch>,
+    /// Those of a panel.
     depth: usize,
     columns: usize,
 }
@@ -40,29 +39,19 @@ pub(crate) struct Packed {
 impl Packed {
     /// Room for a matrix whose panels are then filled.
     pub(crate) fn new(columns: usize, depth: usize, arena: &Arena) -> Packed {
-        let (panels, depth) = (columns.div_ceil(PANEL), depth.div_ceil(ROW_BLOCK));
-        let codes = Lines::new_in(arena, panels * depth * 2 * FOURS);
-        let factors = Lines::new_in(arena, panels * depth * FACTORS);
-        Packed { codes, factors, depth, columns }
+        let depth = depth.div_ceil(ROW_BLOCK);
+        Packed { stretches: arena.zeros(columns.div_ceil(PANEL) * depth), depth, columns }
     }
 
     /// The panels, each with the number of its first column.
     pub(crate) fn panels_mut(&mut self) -> impl IndexedParallelIterator<Item = (usize, Panel<'_>)> {
-        let depth = self.depth.max(1);
-        let codes = self.codes.values_mut().par_chunks_mut(depth * 2 * FOURS * PANEL);
-        let factors = self.factors.values_mut().par_chunks_mut(depth * FACTORS * PANEL);
-        let panels = codes.zip(factors).enumerate();
-        panels.map(|(p, (codes, factors))| {
-            (p * PANEL, Panel { codes, factors: factors.as_chunks_mut().0 })
-        })
+        let panels = self.stretches.par_chunks_mut(self.depth.max(1)).enumerate();
+        panels.map(|(p, stretches)| (p * PANEL, Panel(stretches)))
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Panel<'a> {
-    codes: &'a mut [[i8; 4]],
-    factors: &'a mut [[f32; PANEL]],
-}
+pub(crate) struct Panel<'a>(&'a mut [Stretch]);
 
 impl Panel<'_> {
     /// Puts rows (outputs) of a matrix into the panel. If they were rounded before, in blocks, it is to
@@ -73,37 +62,42 @@ impl Panel<'_> {
         rows: &[f32],
         depth: usize,
         were_rounded: bool,
-        codes: &mut Vec<[i8; 4]>,
+        rounded: &mut Vec<RoundedBlock>,
     ) {
-        let width = depth.div_ceil(ROW_BLOCK) * 2 * FOURS;
-        codes.clear();
-        codes.resize(rows.len() / depth * width, [0; 4]);
-        let mut factors = vec![[0.0; FACTORS]; depth.div_ceil(ROW_BLOCK)];
-        let places = rows.chunks_exact(depth).zip(codes.chunks_exact_mut(width));
-        for (column, (row, codes)) in places.enumerate() {
-            round_column(level, row, were_rounded, codes.as_chunks_mut().0, &mut factors);
-            let lines = self.factors.as_chunks_mut::<FACTORS>().0;
-            for (lines, factors) in lines.iter_mut().zip(&factors) {
-                lines.iter_mut().zip(factors).for_each(|(line, factor)| line[column] = *factor);
+        rounded.resize(self.0.len(), RoundedBlock::default());
+        for (column, row) in rows.chunks_exact(depth).enumerate() {
+            round_column(level, row, were_rounded, rounded);
+            for (stretch, rounded) in self.0.iter_mut().zip(&*rounded) {
+                let fours = stretch.fours.iter_mut().zip(rounded.codes.as_flattened());
+                fours.for_each(|(line, four)| line[column] = *four);
+                let factors = stretch.factors.iter_mut().zip(rounded.factors);
+                factors.for_each(|(line, factor)| line[column] = factor);
             }
         }
-        panel::pack(codes, width, self.codes);
     }
+}
+
+/// Both blocks of a column that one of a row is as wide as.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoundedBlock {
+    codes: [[[i8; 4]; FOURS]; 2],
+    factors: [f32; FACTORS],
 }
 
 dispatch! {
     /// Rounds a column of weights: the scales of its blocks, and the sums of what codes stand for.
-    fn round_column(column: &[f32], were_rounded: bool, codes: &mut [[[i8; 4]; FOURS]], factors: &mut [[f32; FACTORS]])
+    fn round_column(column: &[f32], were_rounded: bool, to: &mut [RoundedBlock])
         = eight round_column_with;
 }
 
 /// The values of a block; where it ends early, its first one again.
 #[inline(always)]
 fn block_of<V: Vector, const VECTORS: usize>(token: V::Token, values: &[f32]) -> [V; VECTORS] {
-    let mut whole = [values[0]; ROW_BLOCK];
+    let mut whole;
     let values = if values.len() == VECTORS * V::LANES {
         values
     } else {
+        whole = [values[0]; ROW_BLOCK];
         whole[..values.len()].copy_from_slice(values);
         &whole
     };
@@ -151,11 +145,11 @@ fn round_column_with<V: Eight>(
     token: V::Token,
     column: &[f32],
     were_rounded: bool,
-    codes: &mut [[[i8; 4]; FOURS]],
-    factors: &mut [[f32; FACTORS]],
+    to: &mut [RoundedBlock],
 ) {
-    factors.fill([0.0; FACTORS]);
-    for (i, (values, codes)) in column.chunks(BLOCK).zip(codes).enumerate() {
+    to.fill(RoundedBlock::default());
+    for (i, values) in column.chunks(BLOCK).enumerate() {
+        let RoundedBlock { codes, factors } = &mut to[i / 2];
         let block = block_of::<V, _>(token, values);
         let [a, b, c, d] = block;
         let largest = a.abs().max(b.abs()).max(c.abs().max(d.abs())).largest();
@@ -173,13 +167,12 @@ fn round_column_with<V: Eight>(
         let mut bytes = to_bytes::<V>(token, block, inverse(scale));
         bytes[values.len()..].fill(0);
         let mut sum = 0;
-        for (four, bytes) in codes.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        for (four, bytes) in codes[i % 2].iter_mut().zip(bytes.as_chunks::<4>().0) {
             for (code, byte) in four.iter_mut().zip(bytes) {
                 *code = byte.cast_signed();
                 sum += i16::from(*code);
             }
         }
-        let factors = &mut factors[i / 2];
         factors[i % 2] = scale;
         factors[2] += scale * f32::from(sum);
     }
@@ -188,15 +181,15 @@ fn round_column_with<V: Eight>(
 /// Rows (activations) rounded to eight bits in blocks.
 #[derive(Debug, Default)]
 pub(crate) struct ByteRows {
-    codes: Vec<[u8; ROW_BLOCK]>,
     blocks: Vec<RowBlock>,
     /// Blocks of a row.
     depth: usize,
 }
 
-/// What codes of a block stand for: `lowest + scale * code`.
-#[derive(Clone, Copy, Debug, Default)]
+/// What codes of a block are, and what they stand for: `lowest + scale * code`.
+#[derive(Clone, Copy, Debug)]
 struct RowBlock {
+    codes: [u8; ROW_BLOCK],
     scale: f32,
     lowest: f32,
 }
@@ -205,10 +198,10 @@ impl ByteRows {
     /// Rounds rows of `depth` values, which lie one behind the other, in place of earlier ones.
     pub(crate) fn round_rows(&mut self, level: Level, rows: &[f32], depth: usize) {
         self.depth = depth.div_ceil(ROW_BLOCK);
-        // The buffers only grow: what earlier rows left in them is overwritten.
+        // The buffer only grows: what earlier rows left in it is overwritten.
         let blocks = self.blocks.len().max(rows.len() / depth * self.depth);
-        self.codes.resize(blocks, [0; ROW_BLOCK]);
-        self.blocks.resize(blocks, RowBlock::default());
+        let nothing = RowBlock { codes: [0; ROW_BLOCK], scale: 0.0, lowest: 0.0 };
+        self.blocks.resize(blocks, nothing);
         level.run_bytes(Rounding { rows, depth, to: self });
     }
 }
@@ -226,12 +219,10 @@ impl ByteKernel for Rounding<'_> {
     #[inline(always)]
     fn run<V: ByteProducts>(self, token: V::Token) {
         let Rounding { rows, depth, to } = self;
-        let codes = to.codes.chunks_exact_mut(to.depth);
-        let places = codes.zip(to.blocks.chunks_exact_mut(to.depth));
-        for (row, (codes, blocks)) in rows.chunks_exact(depth).zip(places) {
-            let places = codes.iter_mut().zip(blocks);
-            for (values, (codes, block)) in row.chunks(ROW_BLOCK).zip(places) {
-                *block = round_block::<V>(token, values, codes);
+        let places = to.blocks.chunks_exact_mut(to.depth);
+        for (row, blocks) in rows.chunks_exact(depth).zip(places) {
+            for (values, block) in row.chunks(ROW_BLOCK).zip(blocks) {
+                round_block::<V>(token, values, block);
             }
         }
     }
@@ -239,12 +230,8 @@ impl ByteKernel for Rounding<'_> {
 
 /// Rounds at most as many values as a block has. The codes behind them are multiplied by zeros.
 #[inline(always)]
-fn round_block<V: ByteProducts>(
-    token: V::Token,
-    values: &[f32],
-    codes: &mut [u8; ROW_BLOCK],
-) -> RowBlock {
-    let block: [V; ROW_BLOCK / 16] = block_of(token, values);
+fn round_block<V: ByteProducts>(token: V::Token, values: &[f32], to: &mut RowBlock) {
+    let mut block: [V; ROW_BLOCK / 16] = block_of(token, values);
     let nothing = V::splat(token, 0.0);
     let [mut most, mut least] = [block[0]; 2];
     // Zero, but for what is infinite or NaN.
@@ -260,13 +247,14 @@ fn round_block<V: ByteProducts>(
     // The code of the middle. That is rounded, so where values hardly differ, codes might not fit a byte.
     let whole = V::splat(token, WHOLE + 128.0);
     let (first, last) = (V::splat(token, WHOLE), V::splat(token, WHOLE + 255.0));
-    for (x, codes) in block.iter().zip(codes.chunks_exact_mut(V::LANES)) {
-        x.sub(middles).mul_add(by, whole).max(first).min(last).last_bytes(codes);
+    for x in &mut block {
+        *x = x.sub(middles).mul_add(by, whole).max(first).min(last);
     }
+    V::last_bytes(block, &mut to.codes);
     // Rounding to integers loses NaN, but these keep it.
     let is_nan = zeros.any_reaches(V::splat(token, 1.0));
-    let scale = if is_nan { f32::NAN } else { scale };
-    RowBlock { scale, lowest: middle - 128.0 * scale }
+    to.scale = if is_nan { f32::NAN } else { scale };
+    to.lowest = middle - 128.0 * to.scale;
 }
 
 /// `c = start + a * b` for some rows and panels.
@@ -299,12 +287,11 @@ struct Operands<'a> {
 
 impl<V: ByteProducts> Tiles<V> for Operands<'_> {
     /// Fewer than others: there are registers for the sums of a block and for those of all.
-    const ROWS: usize = 8;
+    const ROWS: usize = 6;
 
     #[inline(always)]
     fn memory(&self, panel: usize) -> Prefetcher<'_> {
-        let width = self.b.depth * 2 * FOURS * PANEL;
-        Prefetcher::new(&self.b.codes.values()[panel * width..][..width])
+        Prefetcher::new(&self.b.stretches[panel * self.b.depth..][..self.b.depth])
     }
 
     #[inline(always)]
@@ -317,37 +304,26 @@ impl<V: ByteProducts> Tiles<V> for Operands<'_> {
         let Operands { a, b } = self;
         let depth = a.depth;
         let mut results: [[V; P]; N] = out.starts(token);
-        let codes: &[[u8; BLOCK]] = a.codes[row * depth..].as_flattened().as_chunks().0;
-        let mut codes = Rows::<_, N>::new(codes, depth * 2, depth * 2);
-        let mut blocks = Rows::<_, N>::new(&a.blocks[row * depth..], depth, depth);
-        let width = depth * 2 * FOURS;
-        let lines: &[Codes] = b.codes.values().as_chunks().0;
-        let mut lines = Rows::<_, P>::new(&lines[panel * width..], width, width);
-        let width = depth * FACTORS;
-        let factors: &[[f32; PANEL]] = b.factors.values().as_chunks().0;
-        let mut factors = Rows::<_, P>::new(&factors[panel * width..], width, width);
-        while let (Some(codes), Some(blocks), Some(first), Some(second), Some(factors)) = (
-            codes.take::<2>(),
-            blocks.take::<1>(),
-            lines.take::<FOURS>(),
-            lines.take::<FOURS>(),
-            factors.take::<FACTORS>(),
-        ) {
-            (0..4 * P).for_each(|_| out.prefetch.advance());
+        let mut rows = Rows::<_, N>::new(&a.blocks[row * depth..], depth, depth);
+        let stretches = &b.stretches[panel * depth..];
+        let mut stretches = Rows::<_, P>::new(stretches, depth, depth);
+        while let (Some(rows), Some(stretches)) = (rows.take::<1>(), stretches.take::<1>()) {
+            let (rows, stretches) = (rows.map(|[row]| row), stretches.map(|[stretch]| stretch));
+            (0..5 * P).for_each(|_| out.prefetch.advance());
             let mut scaled = [[V::splat(token, 0.0); P]; N];
-            let scales: [V; P] = each_panel!(P, p => V::load(token, &factors[p][0]));
-            let sums = block_sums::<V, N, P, 0>(token, codes, first);
+            let scales: [V; P] = each_panel!(P, p => V::load(token, &stretches[p].factors[0]));
+            let sums = block_sums::<V, N, P, 0>(token, rows, stretches);
             for (scaled, sums) in scaled.iter_mut().zip(sums) {
                 *scaled = each_panel!(P, p => V::from_sums(sums[p]).mul(scales[p]));
             }
-            let scales: [V; P] = each_panel!(P, p => V::load(token, &factors[p][1]));
-            let sums = block_sums::<V, N, P, 1>(token, codes, second);
+            let scales: [V; P] = each_panel!(P, p => V::load(token, &stretches[p].factors[1]));
+            let sums = block_sums::<V, N, P, 1>(token, rows, stretches);
             for (scaled, sums) in scaled.iter_mut().zip(sums) {
                 *scaled = each_panel!(P, p => V::from_sums(sums[p]).mul_add(scales[p], scaled[p]));
             }
-            let totals: [V; P] = each_panel!(P, p => V::load(token, &factors[p][2]));
-            for ((results, scaled), [block]) in results.iter_mut().zip(scaled).zip(blocks) {
-                let (by, lowest) = (V::splat(token, block.scale), V::splat(token, block.lowest));
+            let totals: [V; P] = each_panel!(P, p => V::load(token, &stretches[p].factors[2]));
+            for ((results, scaled), row) in results.iter_mut().zip(scaled).zip(rows) {
+                let (by, lowest) = (V::splat(token, row.scale), V::splat(token, row.lowest));
                 *results = each_panel!(P, p => {
                     totals[p].mul_add(lowest, scaled[p].mul_add(by, results[p]))
                 });
@@ -361,15 +337,14 @@ impl<V: ByteProducts> Tiles<V> for Operands<'_> {
 #[inline(always)]
 fn block_sums<V: ByteProducts, const N: usize, const P: usize, const HALF: usize>(
     token: V::Token,
-    codes: [&[[u8; BLOCK]; 2]; N],
-    lines: [&[Codes; FOURS]; P],
+    rows: [&RowBlock; N],
+    stretches: [&Stretch; P],
 ) -> [[V::Sums; P]; N] {
     let mut sums = [[V::sums(token, 0); P]; N];
-    #[allow(clippy::needless_range_loop, reason = "it is a place in several arrays")]
-    for i in 0..FOURS {
-        for (sums, codes) in sums.iter_mut().zip(codes) {
-            let four = codes[HALF].as_chunks().0[i];
-            *sums = each_panel!(P, p => V::add_fours(sums[p], &lines[p][i], four));
+    for i in HALF * FOURS..(HALF + 1) * FOURS {
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let four = row.codes.as_chunks().0[i];
+            *sums = each_panel!(P, p => V::add_fours(sums[p], &stretches[p].fours[i], four));
         }
     }
     sums
