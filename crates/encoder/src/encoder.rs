@@ -358,7 +358,7 @@ impl Encoder {
         tell: &mut dyn FnMut(usize) -> ControlFlow<()>,
     ) -> Result<Vec<f32>, Error> {
         let inner = &self.inner;
-        let call = Call::new(texts, self.dimensions());
+        let call = Call::new(texts, self.dimensions(), inner.pool.threads());
         let tell = RefCell::new(tell);
         // Between the batches that this thread computes; others are counted with them.
         let compute = |turn: &mut Turn| {

@@ -6,20 +6,16 @@
 //! until its texts are done or it is its turn. Threads of the pool join where there is more to do
 //! than callers are awake. Calls take turns, so that a short one need not wait for a long one.
 
+mod bundles;
+
+pub(crate) use bundles::batches;
+
 use crate::architectures::Batch;
-use std::cmp::Reverse;
+use bundles::{BATCH_TOKENS, Bundle, FEW_TOKENS, bundles};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use weighbridge_format::Error;
-
-/// Tokens that go through the model together: enough that reading the weights costs little, and few
-/// enough that what is between the products stays in the caches.
-const BATCH_TOKENS: usize = 128;
-
-/// With fewer tokens a thread than this, threads divide up the columns of each product instead of
-/// the texts.
-const FEW_TOKENS: usize = 24;
 
 /// The queue, and the threads that are free.
 #[derive(Debug)]
@@ -45,7 +41,7 @@ struct State {
 #[derive(Debug)]
 struct Waiting {
     call: Arc<Call>,
-    /// The first place in the call's order whose text nobody has taken.
+    /// The first of the call's bundles that nobody has taken.
     next: usize,
 }
 
@@ -76,9 +72,9 @@ impl Texts {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub texts: Texts,
-    /// The numbers of the texts, the longest first: with that as the last one, a thread would work on while
-    /// all others have nothing to do.
+    /// The numbers of the texts, bundle by bundle.
     order: Vec<usize>,
+    bundles: Vec<Bundle>,
     progress: Mutex<Progress>,
     /// For the caller, who waits with the schedule's state.
     wake: Condvar,
@@ -122,15 +118,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Call {
-    /// Texts whose vectors have so many values.
-    pub(crate) fn new(texts: Texts, dimensions: usize) -> Arc<Call> {
+    /// Texts whose vectors have so many values, for so many threads.
+    pub(crate) fn new(texts: Texts, dimensions: usize, threads: usize) -> Arc<Call> {
         let count = texts.ranges.len();
         let vectors = vec![0.0; count * dimensions];
         let progress = Progress { left: count, vectors, failed: None, asleep: false };
         let progress = Mutex::new(progress);
-        let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by_key(|number| Reverse(texts.ranges[*number].len()));
-        Arc::new(Call { texts, order, progress, wake: Condvar::new() })
+        let (order, bundles) = bundles(&texts.ranges, threads);
+        Arc::new(Call { texts, order, bundles, progress, wake: Condvar::new() })
     }
 
     fn is_done(&self) -> bool {
@@ -220,10 +215,10 @@ impl Schedule {
             return;
         };
         let Some(Waiting { next, .. }) = state.waiting.remove(place) else { return };
-        let left = call.order[next..].iter().map(|number| call.texts.ranges[*number].len());
-        state.tokens -= left.sum::<usize>();
+        let left = &call.bundles[next..];
+        state.tokens -= left.iter().map(|bundle| bundle.tokens).sum::<usize>();
         let mut progress = lock(&call.progress);
-        progress.left -= call.texts.ranges.len() - next;
+        progress.left -= left.iter().map(|bundle| bundle.places.len()).sum::<usize>();
         progress.failed.get_or_insert(Failure::Error(Error::Cancelled));
         if progress.left == 0 {
             call.wake.notify_one();
@@ -274,23 +269,24 @@ impl Schedule {
         let mut taken = 0;
         while let Some(Waiting { call, next }) = state.waiting.front_mut() {
             let first = *next;
-            while let Some(number) = call.order.get(*next) {
-                let length = call.texts.ranges[*number].len();
-                if taken > 0 && taken + length > room {
+            while let Some(bundle) = call.bundles.get(*next) {
+                if taken > 0 && taken + bundle.tokens > room {
                     break;
                 }
-                taken += length;
+                taken += bundle.tokens;
                 *next += 1;
             }
-            if *next > first {
-                turn.parts.push(Part { call: call.clone(), places: first..*next });
+            if let Some((last, before)) = call.bundles[first..*next].split_last() {
+                let start = before.first().unwrap_or(last).places.start;
+                let places = start..last.places.end;
+                turn.parts.push(Part { call: call.clone(), places });
             }
-            // A call whose next text is too long for what is left stays the first.
+            // A call whose next texts are too long for what is left stays the first.
             if *next == first {
                 break;
             }
             // Others are served before this call has its next turn.
-            let is_full = *next < call.texts.ranges.len();
+            let is_full = *next < call.bundles.len();
             if let Some(waiting) = state.waiting.pop_front().filter(|_| is_full) {
                 state.waiting.push_back(waiting);
                 break;
@@ -378,23 +374,6 @@ impl State {
             call_helper();
         }
     }
-}
-
-/// Texts in batches, one batch behind the other, whoever computes them.
-pub(crate) fn batches(texts: &[Range<usize>]) -> Vec<Range<usize>> {
-    let mut batches = Vec::new();
-    let (mut first, mut sum) = (0, 0);
-    for (i, text) in texts.iter().enumerate() {
-        if sum > 0 && sum + text.len() > BATCH_TOKENS {
-            batches.push(first..i);
-            (first, sum) = (i, 0);
-        }
-        sum += text.len();
-    }
-    if first < texts.len() {
-        batches.push(first..texts.len());
-    }
-    batches
 }
 
 #[cfg(test)]

@@ -29,13 +29,16 @@ fn products(names: &Names) -> [&Product; PRODUCTS] {
     [&names.attention, &names.attention_output, &names.up, &names.down]
 }
 
-/// Rows that go through the two products of the feed-forward network together: whole tiles of f32. Where
-/// products are so fast that reading the weights takes longer, more.
-fn feed_forward_rows(packing: Packing) -> usize {
-    match packing {
-        Packing::Tiles | Packing::Bytes => 128,
-        Packing::F32 | Packing::Pairs(_) => 4 * MAX_TILE_ROWS,
-    }
+/// Of so many rows, those that go through the two products of the feed-forward network together: whole tiles
+/// of f32, and no few at the end, for which all weights would be read. Where products are so fast that
+/// reading takes longer, all rows of a batch.
+fn feed_forward_rows(packing: Packing, rows: usize) -> usize {
+    let tiles = match packing {
+        Packing::Tiles | Packing::Bytes => 12,
+        Packing::F32 | Packing::Pairs(_) => 4,
+    };
+    let parts = rows.div_ceil(tiles * MAX_TILE_ROWS).max(1);
+    rows.div_ceil(parts).max(1).next_multiple_of(MAX_TILE_ROWS)
 }
 
 #[derive(Debug)]
@@ -244,7 +247,8 @@ impl Bert {
         self.finish(layer.attention_norm.as_ref(), x);
 
         // Some rows at a time, so that the wide ones between the two products stay in the cache.
-        for x in x.chunks_mut(feed_forward_rows(self.packing) * hidden) {
+        let rows = feed_forward_rows(self.packing, x.len() / hidden);
+        for x in x.chunks_mut(rows * hidden) {
             let input = self.input(layer.norm.as_ref(), x, normalized);
             observe(first + 2, input);
             let wide = &mut wide[..x.len() / hidden * intermediate];
@@ -328,9 +332,8 @@ impl Model for Bert {
         // Attention reads whole panels of values, which may be wider than the last head.
         scratch.qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         scratch.attention.resize(tokens * hidden, 0.0);
-        scratch
-            .intermediate
-            .resize(tokens.min(feed_forward_rows(self.packing)) * intermediate, 0.0);
+        let rows = feed_forward_rows(self.packing, tokens).min(tokens);
+        scratch.intermediate.resize(rows * intermediate, 0.0);
         self.embeddings.norm.apply(&mut scratch.hidden);
         for layer in 0..self.layers.len() {
             self.run_layer(layer, batch, member, scratch, &mut observe);

@@ -6,12 +6,17 @@ use std::thread::{self, yield_now};
 
 /// A call of texts of so many tokens, all with this number.
 fn call(id: u32, lengths: &[usize]) -> Arc<Call> {
+    call_for(1, id, lengths)
+}
+
+/// The same for several threads.
+fn call_for(threads: usize, id: u32, lengths: &[usize]) -> Arc<Call> {
     let (mut ids, mut texts) = (Vec::new(), Vec::new());
     for length in lengths {
         texts.push(ids.len()..ids.len() + length);
         ids.resize(ids.len() + length, id);
     }
-    Call::new(Texts { ids, ranges: texts, ..Texts::default() }, 1)
+    Call::new(Texts { ids, ranges: texts, ..Texts::default() }, 1, threads)
 }
 
 /// The vector of a text is its number of tokens and its token's number.
@@ -196,7 +201,43 @@ fn few_texts_get_several_threads() {
         let texts: usize = turn.parts.iter().map(|part| part.places.len()).sum();
         (texts, turn.threads)
     };
-    assert_eq!(turn(&[call(1, &[9, 9])]), (2, 4));
+    assert_eq!(turn(&[call_for(8, 1, &[9, 9])]), (2, 4));
     // Texts of 60 tokens for each of eight threads.
-    assert_eq!(turn(&[call(1, &[60; 8])]), (1, 1));
+    assert_eq!(turn(&[call_for(8, 1, &[60; 8])]), (1, 1));
+}
+
+/// Every thread is given as much, in batches that are neither small nor too large.
+#[test]
+fn bundles_are_shared_out_evenly() {
+    let ranges = |lengths: &[usize]| {
+        let mut end = 0;
+        let ends = lengths.iter().map(|length| {
+            (end, {
+                end += length;
+                end
+            })
+        });
+        ends.map(|(start, end)| start..end).collect::<Vec<_>>()
+    };
+    let tokens = |lengths: &[usize], threads| {
+        let (mut order, bundles) = bundles(&ranges(lengths), threads);
+        for bundle in &bundles {
+            let texts = &order[bundle.places.clone()];
+            assert_eq!(texts.iter().map(|i| lengths[*i]).sum::<usize>(), bundle.tokens);
+        }
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..lengths.len()));
+        bundles.iter().map(|bundle| bundle.tokens).collect::<Vec<_>>()
+    };
+    let mixed = [8, 45, 26, 63, 44, 25, 62, 43, 24, 61, 42, 23, 60, 41, 22];
+    assert_eq!(tokens(&mixed, 1), [126, 125, 114, 113, 111]);
+    assert_eq!(tokens(&mixed, 2), [110, 109, 101, 95, 87, 87]);
+    assert_eq!(tokens(&[100; 10], 1), [100; 10]);
+    assert_eq!(tokens(&[300, 20, 200, 4, 100], 2), [300, 200, 100, 20, 4]);
+    // One batch, but for what is too much.
+    assert_eq!(tokens(&[10; 4], 2), [40]);
+    assert_eq!(tokens(&[10; 40], 64), [140, 140, 120]);
+    // An empty text has a vector too.
+    assert_eq!(tokens(&[0, 0], 2), [0]);
+    assert!(tokens(&[], 2).is_empty());
 }
