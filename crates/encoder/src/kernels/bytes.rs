@@ -221,6 +221,10 @@ impl ByteKernel for Rounding<'_> {
         let Rounding { rows, depth, to } = self;
         let places = to.blocks.chunks_exact_mut(to.depth);
         for (row, blocks) in rows.chunks_exact(depth).zip(places) {
+            // One after the other: what a block waits for, others do meanwhile.
+            for (values, block) in row.chunks(ROW_BLOCK).zip(&mut *blocks) {
+                measure_block::<V>(token, values, block);
+            }
             for (values, block) in row.chunks(ROW_BLOCK).zip(blocks) {
                 round_block::<V>(token, values, block);
             }
@@ -228,10 +232,10 @@ impl ByteKernel for Rounding<'_> {
     }
 }
 
-/// Rounds at most as many values as a block has. The codes behind them are multiplied by zeros.
+/// The scale of at most as many values as a block has, and as the lowest one that in the middle for now.
 #[inline(always)]
-fn round_block<V: ByteProducts>(token: V::Token, values: &[f32], to: &mut RowBlock) {
-    let mut block: [V; ROW_BLOCK / 16] = block_of(token, values);
+fn measure_block<V: ByteProducts>(token: V::Token, values: &[f32], to: &mut RowBlock) {
+    let block: [V; ROW_BLOCK / 16] = block_of(token, values);
     let nothing = V::splat(token, 0.0);
     let [mut most, mut least] = [block[0]; 2];
     // Zero, but for what is infinite or NaN.
@@ -242,8 +246,17 @@ fn round_block<V: ByteProducts>(token: V::Token, values: &[f32], to: &mut RowBlo
     let (least, most) = V::extremes(least, most);
     // Of parts and halves, so that the difference of large values is not infinite.
     let scale = most * (1.0 / 254.0) - least * (1.0 / 254.0);
-    let middle = most * 0.5 + least * 0.5;
-    let (by, middles) = (V::splat(token, inverse(scale)), V::splat(token, middle));
+    // Rounding to integers loses NaN, but these keep it.
+    let is_nan = zeros.any_reaches(V::splat(token, 1.0));
+    to.scale = if is_nan { f32::NAN } else { scale };
+    to.lowest = most * 0.5 + least * 0.5;
+}
+
+/// Rounds values of a block that was measured. The codes behind them are multiplied by zeros.
+#[inline(always)]
+fn round_block<V: ByteProducts>(token: V::Token, values: &[f32], to: &mut RowBlock) {
+    let mut block: [V; ROW_BLOCK / 16] = block_of(token, values);
+    let (by, middles) = (V::splat(token, inverse(to.scale)), V::splat(token, to.lowest));
     // The code of the middle. That is rounded, so where values hardly differ, codes might not fit a byte.
     let whole = V::splat(token, WHOLE + 128.0);
     let (first, last) = (V::splat(token, WHOLE), V::splat(token, WHOLE + 255.0));
@@ -251,10 +264,7 @@ fn round_block<V: ByteProducts>(token: V::Token, values: &[f32], to: &mut RowBlo
         *x = x.sub(middles).mul_add(by, whole).max(first).min(last);
     }
     V::last_bytes(block, &mut to.codes);
-    // Rounding to integers loses NaN, but these keep it.
-    let is_nan = zeros.any_reaches(V::splat(token, 1.0));
-    to.scale = if is_nan { f32::NAN } else { scale };
-    to.lowest = middle - 128.0 * to.scale;
+    to.lowest -= 128.0 * to.scale;
 }
 
 /// `c = start + a * b` for some rows and panels.
