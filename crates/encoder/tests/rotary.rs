@@ -2,7 +2,7 @@
 //! follows are named.
 
 use serde_json::{Value as Json, json};
-use weighbridge_encoder::{Encoder, Precision, Settings, lacks};
+use weighbridge_encoder::{Encoder, Pooling, Precision, Settings, lacks};
 use weighbridge_format::model::{Attachment, Container};
 use weighbridge_format::source::View;
 use weighbridge_format::spec::ModelSpec;
@@ -131,6 +131,25 @@ fn threads_and_neighbours_change_nothing() {
                 for found in embed(threads, std::slice::from_ref(text)) {
                     near(&found, std::slice::from_ref(vector));
                 }
+            }
+        }
+    }
+}
+
+/// The last layer has rows for these alone, in whatever parts the others went through the network.
+#[test]
+fn many_short_texts_of_which_only_the_first_token_counts() {
+    for precision in [Precision::F32, Precision::Bf16, Precision::Q8] {
+        let pooling = Some(Pooling::Cls);
+        let settings = Settings { precision, pooling, threads: Some(1), ..Settings::default() };
+        let encoder = Encoder::new(&model(&json!({})), &settings).unwrap();
+        let alone = ["", "a"].map(|text| encoder.embed(&[text]).unwrap().remove(0));
+        for count in 1..=72 {
+            for words in [0, 1, count / 3, 2 * count / 3, count] {
+                let number = |i: usize| usize::from(i < words);
+                let texts: Vec<_> = (0..count).map(|i| ["", "a"][number(i)]).collect();
+                let expected: Vec<_> = (0..count).map(|i| alone[number(i)].clone()).collect();
+                near(&encoder.embed(&texts).unwrap(), &expected);
             }
         }
     }

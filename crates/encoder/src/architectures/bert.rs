@@ -31,7 +31,7 @@ fn products(names: &Names) -> [&Product; PRODUCTS] {
 
 /// Of so many rows, those that go through the two products of the feed-forward network together: whole tiles
 /// of f32, and no few at the end, for which all weights would be read. Where products are so fast that
-/// reading takes longer, all rows of a batch.
+/// reading takes longer, all rows of most batches.
 fn feed_forward_rows(packing: Packing, rows: usize) -> usize {
     let tiles = match packing {
         Packing::Tiles | Packing::Bytes => 12,
@@ -248,6 +248,7 @@ impl Bert {
 
         // Some rows at a time, so that the wide ones between the two products stay in the cache.
         let rows = feed_forward_rows(self.packing, x.len() / hidden);
+        wide.resize(rows.min(x.len() / hidden) * intermediate, 0.0);
         for x in x.chunks_mut(rows * hidden) {
             let input = self.input(layer.norm.as_ref(), x, normalized);
             observe(first + 2, input);
@@ -327,13 +328,11 @@ impl Model for Bert {
                 observer(product, rows);
             }
         };
-        let Config { hidden, intermediate, .. } = self.config;
+        let hidden = self.config.hidden;
         let tokens = batch.ids.len();
         // Attention reads whole panels of values, which may be wider than the last head.
         scratch.qkv.resize(tokens * 3 * hidden + PANEL, 0.0);
         scratch.attention.resize(tokens * hidden, 0.0);
-        let rows = feed_forward_rows(self.packing, tokens).min(tokens);
-        scratch.intermediate.resize(rows * intermediate, 0.0);
         self.embeddings.norm.apply(&mut scratch.hidden);
         for layer in 0..self.layers.len() {
             self.run_layer(layer, batch, member, scratch, &mut observe);

@@ -23,7 +23,7 @@ pub(super) struct Bundle {
 }
 
 /// Texts of a call in bundles, the largest first, and their numbers in that order. Bundles have nearly as
-/// many tokens, and every thread gets as many bundles: with small ones for the rest, weights would be read
+/// many tokens, and there are as many for every thread: with small ones for the rest, weights would be read
 /// for few tokens, and with a long text at the end one thread would work on while all others have nothing
 /// to do.
 pub(super) fn bundles(texts: &[Range<usize>], threads: usize) -> (Vec<usize>, Vec<Bundle>) {

@@ -121,11 +121,12 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
 
 fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
     let every = sampled(tensor.count());
-    // As much as a part finds: memory that grows is memory that the system clears.
+    // About as much as a part finds: memory that grows is memory that the system clears.
+    let most = usize::try_from(tensor.count()).unwrap_or(PART).min(PART);
     let nothing = || First {
         moments: Vec::with_capacity(1),
-        finite: Vec::with_capacity(PART / BLOCK),
-        sample: Vec::with_capacity(PART.div_ceil(every)),
+        finite: Vec::with_capacity(most.div_ceil(BLOCK)),
+        sample: Vec::with_capacity(most.div_ceil(every) + most.div_ceil(BLOCK)),
     };
     walk(
         tensor,
