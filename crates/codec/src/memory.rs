@@ -43,7 +43,7 @@ struct Block {
     free: usize,
 }
 
-/// Numbers of which the one with all bits zero is the zero.
+/// Numbers, alone or several together, of which those with all bits zero are zeros.
 pub trait Number: Copy + Send + Sync + sealed::Sealed {
     /// That one.
     const ZERO: Self;
@@ -57,10 +57,6 @@ impl Number for [i16; 2] {
     const ZERO: [i16; 2] = [0; 2];
 }
 
-impl Number for [i8; 4] {
-    const ZERO: [i8; 4] = [0; 4];
-}
-
 impl<const FOURS: usize, const FACTORS: usize> Number for Stretch<FOURS, FACTORS> {
     const ZERO: Self =
         Stretch { fours: [[[0; 4]; PANEL]; FOURS], factors: [[0.0; PANEL]; FACTORS] };
@@ -72,7 +68,6 @@ mod sealed {
     impl<const FOURS: usize, const FACTORS: usize> Sealed for super::Stretch<FOURS, FACTORS> {}
     impl Sealed for f32 {}
     impl Sealed for [i16; 2] {}
-    impl Sealed for [i8; 4] {}
 }
 
 /// Numbers that belong to one owner, all of them zero at first.

@@ -96,11 +96,11 @@ fn integers_with<V: Eight>(
     let mut read: Vec<f32> = read.into_iter().flat_map(|v| v.to_array()).collect();
     let [a, b, c, d] = four;
     let halves = [a.lower_halves(b), c.lower_halves(d)];
-    let [even, odd] = halves;
-    let among = V::are_among::<9>(token, &even, &odd, 40, (60_000, 9_000));
-    let upper = V::upper_bits::<8>(token, &even, &odd);
-    let mut lower = even.map(|half| half % 9);
-    V::add_lower(token, &mut lower, &even, &odd, 7);
+    let [first, second] = &halves;
+    let among = V::are_among::<9>(token, first, second, 40, (60_000, 9_000));
+    let upper = V::upper_bits::<8>(token, first, second);
+    let mut lower = first.map(|half| half % 9);
+    V::add_lower(token, &mut lower, first, second, 7);
     read.extend(halves.as_flattened().iter().map(|half| f32::from(*half)));
     read.extend((0..32).map(|bit| (among >> bit & 1) as f32));
     let mut places = [0; 32];

@@ -37,8 +37,9 @@ fn feed_forward_rows(packing: Packing, rows: usize) -> usize {
         Packing::Tiles | Packing::Bytes => 12,
         Packing::F32 | Packing::Pairs(_) => 4,
     };
-    let parts = rows.div_ceil(tiles * MAX_TILE_ROWS).max(1);
-    rows.div_ceil(parts).max(1).next_multiple_of(MAX_TILE_ROWS)
+    let rows = rows.max(1);
+    let parts = rows.div_ceil(tiles * MAX_TILE_ROWS);
+    rows.div_ceil(parts).next_multiple_of(MAX_TILE_ROWS)
 }
 
 #[derive(Debug)]
