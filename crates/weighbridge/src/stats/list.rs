@@ -26,7 +26,10 @@ pub(super) fn of_codes(
     dtype: DType,
     value: impl Fn(Scalar) -> f64,
 ) -> Result<Stats, Error> {
-    let empty = if dtype.bits() == 8 { CodeCounts::of_bytes } else { CodeCounts::of_pairs };
+    let empty = || match dtype.bits() {
+        8 => CodeCounts::of_bytes(tensor.count()),
+        _ => CodeCounts::of_pairs(),
+    };
     let parts: Vec<u64> = (0..tensor.count()).step_by(PART).collect();
     let part = |start: u64| {
         let (mut raw, mut codes) = (Vec::new(), empty());
