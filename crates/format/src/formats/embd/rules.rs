@@ -92,7 +92,7 @@ fn read_blocks(
     scan_values: bool,
 ) -> Result<Vec<Block>, Error> {
     const BLOCK: u64 = 1 << 20;
-    const CACHED: usize = 1 << 14;
+    const CACHED: usize = 1 << 16;
     let mut spans = Vec::new();
     let mut at = 0;
     for region in container.regions.list() {
@@ -117,7 +117,8 @@ fn read_blocks(
         };
         let mut sum = crc32fast::Hasher::new();
         let mut not_finite = None;
-        // In pieces that stay in the cache between the checksum and the look at the values.
+        // In pieces that stay in the second cache between the checksum and the look at the values: in smaller ones
+        // the checksum starts over more often than reading ahead can follow.
         for (i, piece) in bytes.chunks(CACHED).enumerate() {
             sum.update(piece);
             if let (Some((index, dtype)), None) = (tensor, not_finite) {
