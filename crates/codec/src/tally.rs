@@ -10,11 +10,14 @@ pub use bins::{Binned, Bins, EDGES};
 pub use codes::CodeCounts;
 pub use select::select;
 
-use crate::simd::{Eight, Level, Prefetcher, dispatch};
+use crate::simd::{Level, Prefetcher, Vector, dispatch};
 
 /// Values that are counted together, as many as the nearest cache holds: counts of fewer than 2^24
 /// are exact in f32.
 const TOGETHER: usize = 1 << 12;
+
+/// Lanes of the vectors.
+const LANES: usize = 16;
 
 /// Count, bounds, mean and deviation of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,44 +117,37 @@ impl Moments {
 dispatch! {
     /// Counts and bounds, as if all were finite; in the place of the mean the sum, and in that of the
     /// squares those of the values.
-    fn sums(values: &[f32]) -> Moments = eight sums_with;
+    fn sums(values: &[f32]) -> Moments = sixteen sums_with;
     /// Adds to `counts`, for each edge, how many values are below it. NaN is below none.
-    pub fn count_below(values: &[f32], edges: &[f32], counts: &mut [u64]) = eight count_below_with;
+    pub fn count_below(values: &[f32], edges: &[f32], counts: &mut [u64]) = sixteen count_below_with;
     /// Adds the values to `found` that are not below the first edge but below the second, and counts
     /// those below the first.
     pub fn collect_between(values: &[f32], edges: [f32; 2], found: &mut Vec<f32>) -> u64
-        = eight collect_between_with;
+        = sixteen collect_between_with;
 }
 
 #[inline(always)]
-fn sums_with<V: Eight>(token: V::Token, values: &[f32]) -> Moments {
+fn sums_with<V: Vector>(token: V::Token, values: &[f32]) -> Moments {
     let mut bounds = Bounds::<V>::new(token);
-    let (mut sums, mut more_sums) = ([0f64; 8], [0f64; 8]);
-    let (mut squares, mut more_squares) = ([0f64; 8], [0f64; 8]);
-    let (sixteens, behind) = values.as_chunks::<16>();
-    let (last, rest) = behind.as_chunks::<8>();
+    let (mut sums, mut squares) = ([0f64; LANES], [0f64; LANES]);
+    let (sixteens, rest) = values.as_chunks::<LANES>();
     let mut next = Prefetcher::behind(values);
     for (place, sixteen) in sixteens.iter().enumerate() {
         if place % 2 == 0 {
             next.advance();
         }
-        let (x, y) = (V::load(token, &sixteen[..8]), V::load(token, &sixteen[8..]));
-        x.add_moments(&mut sums, &mut squares);
-        y.add_moments(&mut more_sums, &mut more_squares);
-        bounds.add(x);
-        bounds.add(y);
-    }
-    for eight in last {
-        let x = V::load(token, eight);
+        let x = V::load(token, sixteen);
         x.add_moments(&mut sums, &mut squares);
         bounds.add(x);
     }
-    V::load_padded(token, rest).add_moments(&mut sums, &mut squares);
+    let mut padded = [0.0; LANES];
+    padded[..rest.len()].copy_from_slice(rest);
+    V::load(token, &padded).add_moments(&mut sums, &mut squares);
     let (mut min, mut max, mut zero) = (f32::INFINITY, f32::NEG_INFINITY, 0);
-    for v in bounds.min.to_array().into_iter().chain(rest.iter().copied()) {
+    for v in lanes(bounds.min).into_iter().chain(rest.iter().copied()) {
         min = if v < min { v } else { min };
     }
-    for v in bounds.max.to_array().into_iter().chain(rest.iter().copied()) {
+    for v in lanes(bounds.max).into_iter().chain(rest.iter().copied()) {
         max = if v > max { v } else { max };
     }
     for v in rest {
@@ -161,15 +157,22 @@ fn sums_with<V: Eight>(token: V::Token, values: &[f32]) -> Moments {
         finite: values.len() as u64,
         min,
         max,
-        mean: sums.iter().sum::<f64>() + more_sums.iter().sum::<f64>(),
-        squares: squares.iter().sum::<f64>() + more_squares.iter().sum::<f64>(),
+        mean: sums.iter().sum(),
+        squares: squares.iter().sum(),
         zero: zero + total::<V>(bounds.zeros),
         ..Moments::NONE
     }
 }
 
+#[inline(always)]
+fn lanes<V: Vector>(values: V) -> [f32; LANES] {
+    let mut lanes = [0.0; LANES];
+    values.store(&mut lanes);
+    lanes
+}
+
 /// The smallest and the largest value of each lane, and how many are zero.
-struct Bounds<V: Eight> {
+struct Bounds<V: Vector> {
     min: V,
     max: V,
     zeros: V::Sums,
@@ -177,7 +180,7 @@ struct Bounds<V: Eight> {
     tiny: V,
 }
 
-impl<V: Eight> Bounds<V> {
+impl<V: Vector> Bounds<V> {
     #[inline(always)]
     fn new(token: V::Token) -> Bounds<V> {
         Bounds {
@@ -199,12 +202,12 @@ impl<V: Eight> Bounds<V> {
 /// The sum of counts, each of which is small.
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn total<V: Eight>(counts: V::Sums) -> u64 {
-    V::from_sums(counts).to_array().iter().map(|count| *count as u64).sum()
+fn total<V: Vector>(counts: V::Sums) -> u64 {
+    lanes(V::from_sums(counts)).iter().map(|count| *count as u64).sum()
 }
 
 #[inline(always)]
-fn count_below_with<V: Eight>(token: V::Token, values: &[f32], edges: &[f32], counts: &mut [u64]) {
+fn count_below_with<V: Vector>(token: V::Token, values: &[f32], edges: &[f32], counts: &mut [u64]) {
     for part in values.chunks(TOGETHER) {
         let mut slots = counts.iter_mut();
         // As many at a time as registers hold, which are read from the nearest cache again then.
@@ -212,24 +215,29 @@ fn count_below_with<V: Eight>(token: V::Token, values: &[f32], edges: &[f32], co
         for three in threes {
             count_below_each::<V, 3>(token, part, three, &mut slots);
         }
-        for edge in rest.as_chunks::<1>().0 {
-            count_below_each::<V, 1>(token, part, edge, &mut slots);
+        match *rest {
+            [a, b] => count_below_each::<V, 2>(token, part, &[a, b], &mut slots),
+            [edge] => count_below_each::<V, 1>(token, part, &[edge], &mut slots),
+            _ => {}
         }
     }
 }
 
 #[inline(always)]
-fn count_below_each<'a, V: Eight, const N: usize>(
+fn count_below_each<'a, V: Vector, const N: usize>(
     token: V::Token,
     values: &[f32],
     edges: &[f32; N],
     slots: &mut impl Iterator<Item = &'a mut u64>,
 ) {
-    let limits = edges.map(|edge| V::splat(token, edge));
+    let mut limits = [V::splat(token, 0.0); N];
+    for (limit, edge) in limits.iter_mut().zip(edges) {
+        *limit = V::splat(token, *edge);
+    }
     let mut below = [V::sums(token, 0); N];
-    let (whole, rest) = values.as_chunks::<8>();
-    for eight in whole {
-        let x = V::load(token, eight);
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for sixteen in whole {
+        let x = V::load(token, sixteen);
         for (below, limit) in below.iter_mut().zip(limits) {
             *below = V::count_less(*below, x, limit);
         }
@@ -239,11 +247,8 @@ fn count_below_each<'a, V: Eight, const N: usize>(
     }
 }
 
-/// Values whose being between the edges is asked at once.
-const GROUP: usize = 16;
-
 #[inline(always)]
-fn collect_between_with<V: Eight>(
+fn collect_between_with<V: Vector>(
     token: V::Token,
     values: &[f32],
     [low, high]: [f32; 2],
@@ -253,24 +258,21 @@ fn collect_between_with<V: Eight>(
     let nothing = V::splat(token, f32::NEG_INFINITY);
     let mut count = 0;
     for part in values.chunks(TOGETHER) {
-        let (groups, rest) = part.as_chunks::<GROUP>();
+        let (groups, rest) = part.as_chunks::<LANES>();
         // Few groups have one, and nobody can guess which: they are listed without a branch.
-        let (mut listed, mut hits) = ([0; TOGETHER / GROUP], 0);
+        let (mut listed, mut hits) = ([0; TOGETHER / LANES], 0);
         let mut below = V::sums(token, 0);
         for (number, group) in groups.iter().enumerate() {
-            let mut largest = nothing;
-            for eight in group.as_chunks::<8>().0 {
-                let x = V::load(token, eight);
-                below = V::count_less(below, x, from);
-                largest = V::select_less(x, to, x, nothing).max(largest);
-            }
+            let x = V::load(token, group);
+            below = V::count_less(below, x, from);
             listed[hits] = number;
-            hits += usize::from(largest.any_reaches(from));
+            // What is too large is as good as what is too small.
+            hits += usize::from(V::select_less(x, to, x, nothing).any_reaches(from));
         }
         for number in &listed[..hits] {
-            let (mut some, mut n) = ([0.0; GROUP], 0);
+            let (mut some, mut n) = ([0.0; LANES], 0);
             for v in groups[*number] {
-                some[n % GROUP] = v;
+                some[n % LANES] = v;
                 n += usize::from(v >= low) & usize::from(v < high);
             }
             found.extend_from_slice(&some[..n]);

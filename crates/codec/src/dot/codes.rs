@@ -171,16 +171,26 @@ impl<const ROWS: usize, const SQUARES: bool> EightKernel for Strip<'_, ROWS, SQU
                     }
                 }
             }
-            let added = V::sum_each(sums.map(|sums| V::from_sums(sums)));
+            let added = V::sum_each(floats::<V, ROWS>(token, &sums));
             for (r, product) in added.into_iter().enumerate() {
                 products[row + r * spacing] = product;
             }
             if SQUARES {
-                let added = V::sum_each(own.map(|sums| V::from_sums(sums)));
+                let added = V::sum_each(floats::<V, ROWS>(token, &own));
                 for (r, square) in added.into_iter().enumerate() {
                     squares[row + r * spacing] = square;
                 }
             }
         }
     }
+}
+
+/// Sums as floats, without a closure: see [`crate::simd`].
+#[inline(always)]
+fn floats<V: Eight, const N: usize>(token: V::Token, sums: &[V::Sums; N]) -> [V; N] {
+    let mut floats = [V::splat(token, 0.0); N];
+    for (floats, sums) in floats.iter_mut().zip(sums) {
+        *floats = V::from_sums(*sums);
+    }
+    floats
 }

@@ -66,6 +66,7 @@ impl Vector for F32x8 {
         sub(a, b) => _mm256_sub_ps(a, b);
         div(a, b) => _mm256_div_ps(a, b);
         min(a, b) => _mm256_min_ps(a, b);
+        abs(a) => _mm256_andnot_ps(_mm256_set1_ps(-0.0), a);
         mul_power_of_two(a, exponents) => {
             let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(exponents));
             _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), power))
@@ -104,9 +105,36 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn count_less(counts: __m256i, a: Self, b: Self) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe {
+            // All bits, where it holds, are minus one.
+            let less = _mm256_cmp_ps::<_CMP_LT_OQ>(a.0, b.0);
+            _mm256_sub_epi32(counts, _mm256_castps_si256(less))
+        }
+    }
+
+    #[inline(always)]
     fn from_sums(sums: __m256i) -> Self {
         // SAFETY: the processor has AVX2, see the token.
         F32x8(unsafe { _mm256_cvtepi32_ps(sums) })
+    }
+
+    #[inline(always)]
+    fn add_moments(self, sums: &mut [f64], squares: &mut [f64]) {
+        let (sums, squares) = (&mut sums[..8], &mut squares[..8]);
+        // SAFETY: the processor has AVX2, see the token; there are eight doubles of each.
+        unsafe {
+            let (low, high) = (_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            for (half, at) in [(low, 0), (high, 4)] {
+                let value = _mm256_cvtps_pd(half);
+                let (sum, square) = (sums.as_mut_ptr().add(at), squares.as_mut_ptr().add(at));
+                _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_loadu_pd(sum), value));
+                // The square is exact, so that rounding once is rounding its sum.
+                let more = _mm256_fmadd_pd(value, value, _mm256_loadu_pd(square));
+                _mm256_storeu_pd(square, more);
+            }
+        }
     }
 }
 
@@ -119,7 +147,6 @@ pub(super) fn word([first, second]: [i16; 2]) -> i32 {
 
 impl Eight for F32x8 {
     lane_by_lane! {
-        abs(a) => _mm256_andnot_ps(_mm256_set1_ps(-0.0), a);
         with_sign_of(a, b) => _mm256_or_ps(a, _mm256_and_ps(_mm256_set1_ps(-0.0), b));
         fused_mul_add(a, by, plus) => _mm256_fmadd_ps(a, by, plus);
     }
@@ -276,32 +303,6 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
-    fn count_less(counts: __m256i, a: Self, b: Self) -> __m256i {
-        // SAFETY: the processor has AVX2, see the token.
-        unsafe {
-            // All bits, where it holds, are minus one.
-            let less = _mm256_cmp_ps::<_CMP_LT_OQ>(a.0, b.0);
-            _mm256_sub_epi32(counts, _mm256_castps_si256(less))
-        }
-    }
-
-    #[inline(always)]
-    fn add_moments(self, sums: &mut [f64; 8], squares: &mut [f64; 8]) {
-        // SAFETY: the processor has AVX2, see the token; there are eight doubles of each.
-        unsafe {
-            let (low, high) = (_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
-            for (half, at) in [(low, 0), (high, 4)] {
-                let value = _mm256_cvtps_pd(half);
-                let (sum, square) = (sums.as_mut_ptr().add(at), squares.as_mut_ptr().add(at));
-                _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_loadu_pd(sum), value));
-                // The square is exact, so that rounding once is rounding its sum.
-                let more = _mm256_fmadd_pd(value, value, _mm256_loadu_pd(square));
-                _mm256_storeu_pd(square, more);
-            }
-        }
-    }
-
-    #[inline(always)]
     fn lower_halves(self, other: Self) -> [u16; 16] {
         let mut halves = [0; 16];
         // SAFETY: the processor has AVX2, see the token; there is room for sixteen halves.
@@ -361,16 +362,20 @@ impl Eight for F32x8 {
     ) -> u32 {
         // SAFETY: the processor has AVX2, see the token; there are sixteen numbers of each.
         unsafe {
-            let all = |number: u16| _mm256_set1_epi16(number.cast_signed());
-            let (lowest, first, span) = (all(lowest), all(first), all(span));
-            let mask = all((1 << BITS) - 1);
-            let [a, b] = [a, b].map(|numbers| {
+            let (lowest, first) = (lowest.cast_signed(), first.cast_signed());
+            let (lowest, first) = (_mm256_set1_epi16(lowest), _mm256_set1_epi16(first));
+            let span = _mm256_set1_epi16(span.cast_signed());
+            let mask = _mm256_set1_epi16((1 << BITS) - 1);
+            let mut found = [_mm256_setzero_si256(); 2];
+            // Not in a closure, which may be a call, to a function that has no such instructions.
+            for (found, numbers) in found.iter_mut().zip([a, b]) {
                 let numbers = _mm256_loadu_si256(numbers.as_ptr().cast());
                 // How far above they are, and nothing if they are not.
                 let low = _mm256_subs_epu16(_mm256_and_si256(numbers, mask), lowest);
                 let far = _mm256_subs_epu16(_mm256_sub_epi16(numbers, first), span);
-                _mm256_cmpeq_epi16(_mm256_min_epu16(low, far), _mm256_setzero_si256())
-            });
+                *found = _mm256_cmpeq_epi16(_mm256_min_epu16(low, far), _mm256_setzero_si256());
+            }
+            let [a, b] = found;
             _mm256_movemask_epi8(_mm256_packs_epi16(a, b)).cast_unsigned()
         }
     }

@@ -58,6 +58,7 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
         sub(a, b) => _mm512_sub_ps(a, b);
         div(a, b) => _mm512_div_ps(a, b);
         min(a, b) => _mm512_min_ps(a, b);
+        abs(a) => _mm512_abs_ps(a);
         mul_power_of_two(a, exponents) => {
             let power = _mm512_slli_epi32::<23>(_mm512_castps_si512(exponents));
             _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), power))
@@ -99,9 +100,36 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
     }
 
     #[inline(always)]
+    fn count_less(counts: __m512i, a: Self, b: Self) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe {
+            let less = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a.0, b.0);
+            _mm512_mask_add_epi32(counts, less, counts, _mm512_set1_epi32(1))
+        }
+    }
+
+    #[inline(always)]
     fn from_sums(sums: __m512i) -> Self {
         // SAFETY: the processor has AVX-512, see the token.
         F32x16(unsafe { _mm512_cvtepi32_ps(sums) })
+    }
+
+    #[inline(always)]
+    fn add_moments(self, sums: &mut [f64], squares: &mut [f64]) {
+        let (sums, squares) = (&mut sums[..16], &mut squares[..16]);
+        // SAFETY: the processor has AVX-512, see the token; there are sixteen doubles of each.
+        unsafe {
+            let low = _mm512_castps512_ps256(self.0);
+            let high = _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0));
+            for (half, at) in [(low, 0), (_mm256_castpd_ps(high), 8)] {
+                let value = _mm512_cvtps_pd(half);
+                let (sum, square) = (sums.as_mut_ptr().add(at), squares.as_mut_ptr().add(at));
+                _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_loadu_pd(sum), value));
+                // The square is exact, so that rounding once is rounding its sum.
+                let more = _mm512_fmadd_pd(value, value, _mm512_loadu_pd(square));
+                _mm512_storeu_pd(square, more);
+            }
+        }
     }
 }
 
@@ -125,9 +153,14 @@ impl ByteProducts for F32x16<VNNI> {
         // SAFETY: the processor has AVX-512, see the token; there is room for 64 bytes.
         unsafe {
             let byte = _mm512_set1_epi32(0xFF);
-            let [a, b, c, d] = four.map(|v| _mm512_and_si512(_mm512_castps_si512(v.0), byte));
+            let mut last = [byte; 4];
+            // Not in a closure: see `are_among` of eight lanes.
+            for (last, lanes) in last.iter_mut().zip(four) {
+                *last = _mm512_and_si512(_mm512_castps_si512(lanes.0), byte);
+            }
             // Four of each in each quarter.
-            let bytes = _mm512_packus_epi16(_mm512_packus_epi32(a, b), _mm512_packus_epi32(c, d));
+            let low = _mm512_packus_epi32(last[0], last[1]);
+            let bytes = _mm512_packus_epi16(low, _mm512_packus_epi32(last[2], last[3]));
             let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
             let bytes = _mm512_permutexvar_epi32(order, bytes);
             _mm512_storeu_si512(to[..64].as_mut_ptr().cast(), bytes);

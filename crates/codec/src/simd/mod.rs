@@ -27,7 +27,9 @@
 //! zero where the processor has an instruction for it; and NaN may be any NaN.
 //!
 //! Everything that a kernel calls must be inlined into it (`#[inline(always)]`): what is not, is
-//! compiled without the processor's instructions, and slow.
+//! compiled without the processor's instructions, and slow. Closures can't say that they must be: those
+//! of `array::map` and `from_fn` are calls in some builds, so vectors are made in loops. `.ci/kernels`
+//! looks for what was left alone.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod amx;
@@ -93,6 +95,8 @@ pub trait Vector: Copy {
     fn min(self, other: Self) -> Self;
     /// `self * by + plus`, rounded once where the processor can, else twice.
     fn mul_add(self, by: Self, plus: Self) -> Self;
+    /// The values without their signs.
+    fn abs(self) -> Self;
     /// Multiplies by two to the power of integers, which are the last bits of other values. Neither
     /// `self` nor the result may be zero, subnormal or not finite.
     fn mul_power_of_two(self, exponents: Self) -> Self;
@@ -109,9 +113,30 @@ pub trait Vector: Copy {
     ///
     /// When there are fewer pairs on the line than lanes.
     fn add_pairs(sums: Self::Sums, pair: [i16; 2], line: &[[i16; 2]]) -> Self::Sums;
+    /// Adds one to sum `i` where lane `i` of `a` is less than that of `b`.
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums;
     /// Sums as floats, rounded to nearest.
     fn from_sums(sums: Self::Sums) -> Self;
+
+    /// Adds lane `i` to sum `i`, and its square, in doubles, which hold squares of f32 exactly.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer sums than lanes.
+    #[inline(always)]
+    fn add_moments(self, sums: &mut [f64], squares: &mut [f64]) {
+        let mut values = [0.0; MOST_LANES];
+        self.store(&mut values);
+        for (i, value) in values[..Self::LANES].iter().enumerate() {
+            let value = f64::from(*value);
+            sums[i] += value;
+            squares[i] += value * value;
+        }
+    }
 }
+
+/// Lanes of the widest vectors.
+const MOST_LANES: usize = 16;
 
 /// What vectors of eight lanes can do beyond that.
 pub trait Eight: Vector {
@@ -121,8 +146,6 @@ pub trait Eight: Vector {
     ///
     /// When there are more.
     fn load_padded(token: Self::Token, from: &[f32]) -> Self;
-    /// The values without their signs.
-    fn abs(self) -> Self;
     /// The magnitudes of `self`, which must not be negative, with the signs of `other`.
     fn with_sign_of(self, other: Self) -> Self;
     /// `self * by + plus`, always rounded once. Without an instruction for it this is slow.
@@ -150,22 +173,10 @@ pub trait Eight: Vector {
     fn add_codes(sums: Self::Sums, codes: &[u8; 16], factors: &[i16; 16]) -> Self::Sums;
     /// Adds the squares of codes `2 * i` and `2 * i + 1` to sum `i`.
     fn add_code_squares(sums: Self::Sums, codes: &[u8; 16]) -> Self::Sums;
-    /// Adds one to sum `i` where lane `i` of `a` is less than that of `b`.
-    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums;
     /// Bit fields as signed integers. Lane `i` takes `words[i / 4]`, of which the field is brought to
     /// the top, `left[i]` bits to the left, and back with its sign, `right` bits to the right. Both
     /// are less than 32.
     fn from_fields(token: Self::Token, words: [u32; 2], left: &[u32; 8], right: u32) -> Self;
-
-    /// Adds lane `i` to sum `i`, and its square, in doubles, which hold squares of f32 exactly.
-    #[inline(always)]
-    fn add_moments(self, sums: &mut [f64; 8], squares: &mut [f64; 8]) {
-        for ((value, sum), square) in self.to_array().into_iter().zip(sums).zip(squares) {
-            let value = f64::from(value);
-            *sum += value;
-            *square += value * value;
-        }
-    }
 
     /// The lower halves of the bits of all lanes: lane `i` of `self` at `2 * i`, and that of `other` behind it.
     #[inline(always)]

@@ -76,6 +76,7 @@ impl Vector for F32x8 {
         sub(a, b) => vsubq_f32(a, b);
         div(a, b) => vdivq_f32(a, b);
         min(a, b) => vbslq_f32(vcltq_f32(a, b), a, b);
+        abs(a) => vabsq_f32(a);
         mul_power_of_two(a, exponents) => {
             let power = vshlq_n_u32::<23>(vreinterpretq_u32_f32(exponents));
             vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(a), power))
@@ -120,6 +121,16 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
+        // SAFETY: the processor has NEON, see the token.
+        unsafe {
+            // All bits, where it holds, are minus one.
+            let less = |i: usize| vreinterpretq_s32_u32(vcltq_f32(a.0[i], b.0[i]));
+            [vsubq_s32(counts[0], less(0)), vsubq_s32(counts[1], less(1))]
+        }
+    }
+
+    #[inline(always)]
     fn from_sums(sums: Self::Sums) -> Self {
         // SAFETY: the processor has NEON, see the token.
         F32x8(unsafe { [vcvtq_f32_s32(sums[0]), vcvtq_f32_s32(sums[1])] })
@@ -128,7 +139,6 @@ impl Vector for F32x8 {
 
 impl Eight for F32x8 {
     lane_by_lane! {
-        abs(a) => vabsq_f32(a);
         with_sign_of(a, b) => vbslq_f32(vdupq_n_u32(1 << 31), b, a);
         fused_mul_add(a, by, plus) => vfmaq_f32(plus, a, by);
     }
@@ -251,16 +261,6 @@ impl Eight for F32x8 {
             vaddq_s32(sums[i], vpaddq_s32(low, vmull_high_s16(codes, codes)))
         };
         [half(0), half(1)]
-    }
-
-    #[inline(always)]
-    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
-        // SAFETY: the processor has NEON, see the token.
-        unsafe {
-            // All bits, where it holds, are minus one.
-            let less = |i: usize| vreinterpretq_s32_u32(vcltq_f32(a.0[i], b.0[i]));
-            [vsubq_s32(counts[0], less(0)), vsubq_s32(counts[1], less(1))]
-        }
     }
 
     #[inline(always)]

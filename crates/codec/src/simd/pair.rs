@@ -73,6 +73,11 @@ impl<V: Vector> Vector for Pair<V> {
     }
 
     #[inline(always)]
+    fn abs(self) -> Self {
+        Pair(self.0.abs(), self.1.abs())
+    }
+
+    #[inline(always)]
     fn mul_power_of_two(self, exponents: Self) -> Self {
         Pair(self.0.mul_power_of_two(exponents.0), self.1.mul_power_of_two(exponents.1))
     }
@@ -98,8 +103,19 @@ impl<V: Vector> Vector for Pair<V> {
     }
 
     #[inline(always)]
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
+        (V::count_less(counts.0, a.0, b.0), V::count_less(counts.1, a.1, b.1))
+    }
+
+    #[inline(always)]
     fn from_sums(sums: Self::Sums) -> Self {
         Pair(V::from_sums(sums.0), V::from_sums(sums.1))
+    }
+
+    #[inline(always)]
+    fn add_moments(self, sums: &mut [f64], squares: &mut [f64]) {
+        self.0.add_moments(sums, squares);
+        self.1.add_moments(&mut sums[V::LANES..], &mut squares[V::LANES..]);
     }
 }
 

@@ -123,6 +123,16 @@ impl<const FUSED: bool> Vector for Plain<FUSED> {
     }
 
     #[inline(always)]
+    fn abs(self) -> Self {
+        Plain(self.0.map(f32::abs))
+    }
+
+    #[inline(always)]
+    fn count_less(counts: [i32; 8], a: Self, b: Self) -> [i32; 8] {
+        std::array::from_fn(|i| counts[i].wrapping_add(i32::from(a.0[i] < b.0[i])))
+    }
+
+    #[inline(always)]
     #[allow(clippy::cast_precision_loss, reason = "rounding is what it is for")]
     fn from_sums(sums: [i32; 8]) -> Self {
         Plain(sums.map(|sum| sum as f32))
@@ -134,11 +144,6 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
     fn load_padded(_: PlainToken, from: &[f32]) -> Self {
         assert!(from.len() <= 8, "at most eight values");
         Plain(zero_padded(from))
-    }
-
-    #[inline(always)]
-    fn abs(self) -> Self {
-        Plain(self.0.map(f32::abs))
     }
 
     #[inline(always)]
@@ -220,11 +225,6 @@ impl<const FUSED: bool> Eight for Plain<FUSED> {
     #[inline(always)]
     fn add_code_squares(sums: [i32; 8], codes: &[u8; 16]) -> [i32; 8] {
         Self::add_codes(sums, codes, &codes.map(|code| i16::from(code.cast_signed())))
-    }
-
-    #[inline(always)]
-    fn count_less(counts: [i32; 8], a: Self, b: Self) -> [i32; 8] {
-        std::array::from_fn(|i| counts[i].wrapping_add(i32::from(a.0[i] < b.0[i])))
     }
 
     #[inline(always)]

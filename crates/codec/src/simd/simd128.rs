@@ -73,6 +73,7 @@ impl Vector for F32x8 {
         sub(a, b) => f32x4_sub(a, b);
         div(a, b) => f32x4_div(a, b);
         min(a, b) => f32x4_pmin(b, a);
+        abs(a) => f32x4_abs(a);
         mul_power_of_two(a, exponents) => i32x4_add(a, i32x4_shl(exponents, 23));
     }
 
@@ -106,6 +107,13 @@ impl Vector for F32x8 {
     }
 
     #[inline(always)]
+    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
+        // All bits, where it holds, are minus one.
+        let less = |i: usize| f32x4_lt(a.0[i], b.0[i]);
+        [i32x4_sub(counts[0], less(0)), i32x4_sub(counts[1], less(1))]
+    }
+
+    #[inline(always)]
     fn from_sums(sums: Self::Sums) -> Self {
         F32x8(sums.map(|sums| f32x4_convert_i32x4(sums)))
     }
@@ -113,7 +121,6 @@ impl Vector for F32x8 {
 
 impl Eight for F32x8 {
     lane_by_lane! {
-        abs(a) => f32x4_abs(a);
         // As in plain Rust: `a < b ? a : b`.
         with_sign_of(a, b) => v128_bitselect(b, a, i32x4_splat(i32::MIN));
     }
@@ -225,13 +232,6 @@ impl Eight for F32x8 {
             i32x4_add(sums[0], i32x4_dot_i16x8(low, low)),
             i32x4_add(sums[1], i32x4_dot_i16x8(high, high)),
         ]
-    }
-
-    #[inline(always)]
-    fn count_less(counts: Self::Sums, a: Self, b: Self) -> Self::Sums {
-        // All bits, where it holds, are minus one.
-        let less = |i: usize| f32x4_lt(a.0[i], b.0[i]);
-        [i32x4_sub(counts[0], less(0)), i32x4_sub(counts[1], less(1))]
     }
 
     #[inline(always)]

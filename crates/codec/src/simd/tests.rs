@@ -56,16 +56,7 @@ fn lane_by_lane_with<V: Eight>(token: V::Token, a: &[f32], b: &[f32]) -> Vec<f32
     results.push(V::from_sums(counts));
     let mut values: Vec<f32> = results.iter().flat_map(|v| v.to_array()).collect();
     values.extend(results.iter().map(|v| v.sum()));
-    let mut moments = [[1e-9; 8], [1e9; 8]];
-    let [sums, squares] = &mut moments;
-    a.add_moments(sums, squares);
-    b.add_moments(sums, squares);
-    // All bits of doubles, in parts that floats hold.
-    let bits = moments.as_flattened().iter().flat_map(|v| {
-        let bits = if v.is_nan() { 0 } else { v.to_bits() };
-        [bits & 0xFF_FFFF, bits >> 24 & 0xFF_FFFF, bits >> 48]
-    });
-    values.extend(bits.map(|part| part as f32));
+    values.extend(moments(a, b));
     let four: [V; 4] = std::array::from_fn(|i| results[i]);
     values.extend(V::sum_each(four));
     values.extend(V::sum_each([four[0], four[1], four[2]]));
@@ -73,6 +64,16 @@ fn lane_by_lane_with<V: Eight>(token: V::Token, a: &[f32], b: &[f32]) -> Vec<f32
         values.extend(V::load_padded(token, &four[2].to_array()[..length]).to_array());
     }
     values
+}
+
+/// Sums and squares of two vectors: all bits of doubles, in parts that floats hold.
+fn moments<V: Vector>(a: V, b: V) -> Vec<f32> {
+    let (mut sums, mut squares) = (vec![1e-9; V::LANES], vec![1e9; V::LANES]);
+    a.add_moments(&mut sums, &mut squares);
+    b.add_moments(&mut sums, &mut squares);
+    let bits = |v: &f64| if v.is_nan() { 0 } else { v.to_bits() };
+    let parts = |bits: u64| [bits & 0xFF_FFFF, bits >> 24 & 0xFF_FFFF, bits >> 48];
+    sums.iter().chain(&squares).map(bits).flat_map(parts).map(|part| part as f32).collect()
 }
 
 fn largest_with<V: Eight>(token: V::Token, a: &[f32]) -> f32 {
@@ -125,11 +126,24 @@ fn wide_with<V: Vector>(token: V::Token, a: &[f32], b: &[f32]) -> Vec<f32> {
     assert_eq!(V::LANES, 16);
     let (a, b) = (V::load(token, a), V::load(token, b));
     let one = V::splat(token, 1.0);
-    let results = [a.add(b), a.mul(b), a.max(b), a.mul_add(b, one), V::select_less(a, b, one, b)];
+    let counts = V::count_less(V::count_less(V::sums(token, 7), a, b), b, one);
+    let results = [
+        a.add(b),
+        a.sub(b),
+        a.mul(b),
+        a.div(b),
+        a.abs(),
+        a.min(b),
+        a.max(b),
+        a.mul_add(b, one),
+        V::select_less(a, b, one, b),
+        V::from_sums(counts),
+    ];
     let mut values = vec![0.0; 16 * results.len()];
     for (values, result) in values.chunks_exact_mut(16).zip(results) {
         result.store(values);
     }
+    values.extend(moments(a, b));
     values
 }
 

@@ -157,9 +157,10 @@ fn count_by_number_with<V: Eight>(
         let mut pairs = [[0u8; GROUP]; PAIRS];
         for (place, group) in groups.iter().enumerate() {
             next.advance();
-            let [a, b, c, d] = std::array::from_fn(|i| {
-                V::load(token, &group[8 * i..]).fused_mul_add(factor, offset)
-            });
+            let a = V::load(token, group).fused_mul_add(factor, offset);
+            let b = V::load(token, &group[8..]).fused_mul_add(factor, offset);
+            let c = V::load(token, &group[16..]).fused_mul_add(factor, offset);
+            let d = V::load(token, &group[24..]).fused_mul_add(factor, offset);
             let numbers = [a.lower_halves(b), c.lower_halves(d)];
             let bin = V::upper_bits::<STEP_BITS>(token, &numbers[0], &numbers[1]);
             // Not in a loop, which would keep the counts in memory.

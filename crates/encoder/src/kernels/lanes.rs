@@ -114,7 +114,10 @@ fn add_rows_with<V: Eight>(
     let (eights, rest) = sums.as_chunks_mut::<8>();
     let whole = eights.len() * 8;
     let lanes = rows.map(|row| row.as_chunks::<8>().0);
-    let factors = weights.map(|weight| V::splat(token, weight));
+    let mut factors = [V::splat(token, 0.0); ROWS];
+    for (factor, weight) in factors.iter_mut().zip(weights) {
+        *factor = V::splat(token, weight);
+    }
     for (i, eight) in eights.iter_mut().enumerate() {
         let mut sum = V::load(token, eight);
         for (row, factor) in lanes.iter().zip(factors) {

@@ -64,19 +64,29 @@ struct Second {
     binned: Binned,
     /// How many values are near the median, whether they were kept or not.
     nearby: u64,
+    /// How many values are below the first of the two that the median is likely between, and how many are not
+    /// above the last; only where either is there too often to be kept.
+    ends: [u64; 2],
 }
 
 impl Second {
-    /// The values of a rank and of the same or the next one, if they were collected.
-    fn select(&self, level: Level, lower: u64, upper: u64) -> Option<[f32; 2]> {
+    /// The value of a rank, if it was found.
+    fn select(&self, level: Level, likely: &Likely, rank: u64) -> Option<f32> {
         let Binned { before, near, .. } = &self.binned;
-        let place = usize::try_from(lower.checked_sub(*before)?).ok()?;
-        let is_whole = near.len() as u64 == self.nearby;
-        if !is_whole || upper - *before >= self.nearby {
-            return None;
+        if likely.is_often {
+            if !(self.ends[0]..self.ends[1]).contains(&rank) {
+                return None;
+            }
+            if rank < *before || likely.low == likely.high {
+                return Some(likely.low);
+            }
+            if rank - *before >= self.nearby {
+                return Some(likely.high);
+            }
         }
-        let found = tally::select(level, near, place);
-        Some([found, if upper == lower { found } else { tally::select(level, near, place + 1) }])
+        let place = usize::try_from(rank.checked_sub(*before)?).ok()?;
+        let is_whole = near.len() as u64 == self.nearby;
+        (is_whole && place < near.len()).then(|| tally::select(level, near, place))
     }
 }
 
@@ -99,13 +109,16 @@ pub(super) fn of_floats(tensor: &Tensor) -> Result<Stats, Error> {
     s.std = (m.squares / m.finite as f64).sqrt();
     let mut bins = Bins::new(s.min, s.max, false);
     let edges = std::array::from_fn(|i| bins.edges.get(i + 1).map_or(f32::INFINITY, |e| above(*e)));
-    let (around, near) = around_median(level, &first.sample);
-    let counter = Counter::new(m.min, m.max, edges, near);
-    let second = count(tensor, level, &counter, &first.finite)?;
-    let [lower, upper] = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
-    let [lower, upper] = match second.select(level, lower, upper) {
-        Some(found) => found.map(f64::from),
-        None => select_both(tensor, level, [lower, upper], around)?,
+    let likely = Likely::of(level, &first.sample);
+    let counter = Counter::new(m.min, m.max, edges, likely.kept());
+    let second = count(tensor, level, &counter, &likely, &first.finite)?;
+    let ranks = [(m.finite - 1) / 2, m.finite / 2].map(|rank| m.negative_inf + rank);
+    let lower = second.select(level, &likely, ranks[0]);
+    let same = ranks[0] == ranks[1];
+    let upper = if same { lower } else { second.select(level, &likely, ranks[1]) };
+    let [lower, upper] = match lower.zip(upper) {
+        Some((lower, upper)) => [lower, upper].map(f64::from),
+        None => select_both(tensor, level, ranks, &likely)?,
     };
     s.median = f64::midpoint(lower, upper) + 0.0;
     let mut before = 0;
@@ -161,33 +174,55 @@ fn sampled(count: u64) -> usize {
     every.clamp(16.0, BLOCK as f64) as usize
 }
 
-/// Two values that the median is hardly ever not between, by a sample: three and a half standard
-/// deviations of its rank away. And the values that are collected, from one to another that is not: also
-/// those two, unless there are so many of these, as of zeros, that counting again takes less.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn around_median(level: Level, sample: &[f32]) -> ([f32; 2], [f32; 2]) {
-    let (half, away) = (sample.len() / 2, (1.75 * (sample.len() as f64).sqrt()) as usize + 1);
-    if half < away || half + away >= sample.len() {
-        return ([f32::NEG_INFINITY, f32::INFINITY], [f32::MIN, f32::INFINITY]);
+/// Two values that the median is hardly ever not between, by a sample.
+struct Likely {
+    low: f32,
+    high: f32,
+    /// One of the two is there so often, as zero is among quantized values, that counting is cheaper than keeping.
+    is_often: bool,
+}
+
+impl Likely {
+    /// By a sample: three and a half standard deviations of the median's rank away.
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn of(level: Level, sample: &[f32]) -> Likely {
+        let (half, away) = (sample.len() / 2, (1.75 * (sample.len() as f64).sqrt()) as usize + 1);
+        if half < away || half + away >= sample.len() {
+            return Likely { low: f32::MIN, high: f32::MAX, is_often: false };
+        }
+        let low = tally::select(level, sample, half - away);
+        let high = tally::select(level, sample, half + away);
+        let between = sample.iter().filter(|v| (low..=high).contains(v)).count();
+        Likely { low, high, is_often: between > sample.len() / 32 }
     }
-    let low = tally::select(level, sample, half - away);
-    let high = tally::select(level, sample, half + away);
-    let collected = sample.iter().filter(|v| (low..=high).contains(v)).count();
-    let is_few = collected <= sample.len() / 32;
-    ([low, high], if is_few { [low, high.next_up()] } else { [low.next_up(), high] })
+
+    /// The values that are kept, from one to another that is not.
+    fn kept(&self) -> [f32; 2] {
+        match self.is_often {
+            // Nothing is between them.
+            true if self.low == self.high => [f32::INFINITY; 2],
+            true => [self.low.next_up(), self.high],
+            false => [self.low, self.high.next_up()],
+        }
+    }
 }
 
 fn count(
     tensor: &Tensor,
     level: Level,
     counter: &Counter,
+    likely: &Likely,
     finite: &[bool],
 ) -> Result<Second, Error> {
+    let ends = [likely.low, likely.high.next_up()];
     walk(
         tensor,
         Second::default,
-        |Second { binned, nearby }, number, values| {
+        |Second { binned, nearby, ends: below }, number, values| {
             let is_finite = finite.get(number).copied().unwrap_or(false);
+            if likely.is_often {
+                count_below(level, values, &ends, below);
+            }
             let had = binned.near.len();
             counter.count(level, values, is_finite, binned);
             *nearby += (binned.near.len() - had) as u64;
@@ -197,6 +232,7 @@ fn count(
             a.binned.below.iter_mut().zip(b.binned.below).for_each(|(a, b)| *a += b);
             a.binned.before += b.binned.before;
             a.nearby += b.nearby;
+            a.ends.iter_mut().zip(b.ends).for_each(|(a, b)| *a += b);
             if a.binned.near.len() + b.binned.near.len() <= MOST {
                 a.binned.near.extend(b.binned.near);
             }
@@ -217,7 +253,7 @@ fn select_both(
     tensor: &Tensor,
     level: Level,
     [lower, upper]: [u64; 2],
-    likely: [f32; 2],
+    likely: &Likely,
 ) -> Result<[f64; 2], Error> {
     let (found, ranks) = select(tensor, level, lower, likely)?;
     let next = if upper < ranks { found } else { select(tensor, level, upper, likely)?.0 };
@@ -231,7 +267,7 @@ fn select(
     tensor: &Tensor,
     level: Level,
     rank: u64,
-    [low, high]: [f32; 2],
+    &Likely { low, high, .. }: &Likely,
 ) -> Result<(f64, u64), Error> {
     let finite = |v: f32| key(v.clamp(f32::MIN, f32::MAX));
     let likely = [low, low.next_up(), high, high.next_up()].map(finite);

@@ -129,7 +129,7 @@ impl Quantizer<'_> {
     }
 
     /// Sets the padding of a block to zero, which it is not where the bounds leave zero out.
-    #[cold]
+    #[inline(always)]
     fn clear_padding<V: Eight>(&self, token: V::Token, len: usize, values: &mut [V; BLOCK / 8]) {
         for (i, lanes) in values.iter_mut().enumerate() {
             let mut eight = lanes.to_array();
