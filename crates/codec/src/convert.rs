@@ -2,7 +2,7 @@
 
 use crate::DType;
 use crate::element::{Scalar, read, write};
-use half::slice::HalfFloatSliceExt;
+use crate::simd::{Eight, Level, dispatch};
 use half::{bf16, f16};
 
 /// Converts `count` elements, rounding to nearest even where the target is narrower.
@@ -64,21 +64,8 @@ pub fn to_f32(from: DType, bytes: &[u8], start: usize, out: &mut [f32]) {
                 }
             }
         }
-        DType::F16 => {
-            let mut halves = [f16::ZERO; 64];
-            for (part, raw) in out.chunks_mut(64).zip(bytes[start * 2..].chunks(128)) {
-                for (h, raw) in halves.iter_mut().zip(raw.chunks_exact(2)) {
-                    *h = f16::from_bits(u16::from_le_bytes([raw[0], raw[1]]));
-                }
-                let n = part.len();
-                halves[..n].convert_to_f32_slice(part);
-            }
-        }
-        DType::BF16 => {
-            for (v, raw) in out.iter_mut().zip(bytes[start * 2..].chunks_exact(2)) {
-                *v = f32::from_bits(u32::from(u16::from_le_bytes([raw[0], raw[1]])) << 16);
-            }
-        }
+        DType::F16 => widen_f16(Level::best(), &bytes[start * 2..], out),
+        DType::BF16 => widen_bf16(Level::best(), &bytes[start * 2..], out),
         DType::I8 => {
             for (v, &raw) in out.iter_mut().zip(&bytes[start..]) {
                 *v = f32::from(raw.cast_signed());
@@ -89,6 +76,37 @@ pub fn to_f32(from: DType, bytes: &[u8], start: usize, out: &mut [f32]) {
                 *v = read(from, bytes, start + i).to_f64() as f32;
             }
         }
+    }
+}
+
+dispatch! {
+    /// As many f16 as `out` takes.
+    fn widen_f16(raw: &[u8], out: &mut [f32]) = eight widen_f16_with;
+    /// As many bf16 as `out` takes.
+    fn widen_bf16(raw: &[u8], out: &mut [f32]) = eight widen_bf16_with;
+}
+
+#[inline(always)]
+fn widen_f16_with<V: Eight>(token: V::Token, raw: &[u8], out: &mut [f32]) {
+    widen::<V>(raw, out, |halves| V::from_f16(token, halves));
+}
+
+#[inline(always)]
+fn widen_bf16_with<V: Eight>(token: V::Token, raw: &[u8], out: &mut [f32]) {
+    widen::<V>(raw, out, |halves| V::from_bf16(token, halves));
+}
+
+#[inline(always)]
+fn widen<V: Eight>(raw: &[u8], out: &mut [f32], widened: impl Fn([u8; 16]) -> V) {
+    let (eights, rest) = out.as_chunks_mut::<8>();
+    for (eight, raw) in eights.iter_mut().zip(raw.as_chunks().0) {
+        widened(*raw).store(eight);
+    }
+    if let Some(left) = raw.get(16 * eights.len()..) {
+        let n = rest.len().min(left.len() / 2);
+        let mut halves = [0; 16];
+        halves[..2 * n].copy_from_slice(&left[..2 * n]);
+        rest[..n].copy_from_slice(&widened(halves).to_array()[..n]);
     }
 }
 
@@ -181,6 +199,33 @@ mod tests {
 
     fn f32s(values: &[f32]) -> Vec<u8> {
         values.iter().flat_map(|v| v.to_le_bytes()).collect()
+    }
+
+    /// All codes of both types, from any place and of any length.
+    #[test]
+    fn halves_are_widened_alike_at_every_level() {
+        let raw: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        for level in Level::available() {
+            for (dtype, widened) in
+                [(DType::F16, widen_f16 as fn(Level, &[u8], &mut [f32])), (DType::BF16, widen_bf16)]
+            {
+                let single = |i: usize| read(dtype, &raw, i).to_f64() as f32;
+                let mut out = vec![0.0; raw.len() / 2];
+                widened(level, &raw, &mut out);
+                assert!(
+                    out.iter().enumerate().all(|(i, v)| same(*v, single(i))),
+                    "{level} {dtype}"
+                );
+                for (start, n) in (0..20).flat_map(|n| [(0, n), (15_361, n), (31_000, n)]) {
+                    let mut out = vec![0.5; n + 1];
+                    widened(level, &raw[2 * start..], &mut out[..n]);
+                    let expected = (start..start + n).map(single);
+                    assert!(out.iter().zip(expected).all(|(a, b)| same(*a, b)), "{level} {dtype}");
+                    assert_eq!(out[n], 0.5);
+                }
+            }
+        }
     }
 
     #[test]

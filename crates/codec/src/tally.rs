@@ -56,14 +56,15 @@ impl Moments {
         negative_inf: 0,
     };
 
-    /// Of some values.
-    pub fn of(level: Level, values: &[f32]) -> Moments {
-        let parts = values.chunks(TOGETHER).map(|part| Moments::of_part(level, part));
+    /// Of some values. Beside it memory is prefetched that is needed soon.
+    pub fn of(level: Level, values: &[f32], mut next: Prefetcher<'_>) -> Moments {
+        let parts = values.chunks(TOGETHER);
+        let parts = parts.map(|part| Moments::of_part(level, part, next.take(size_of_val(part))));
         parts.fold(Moments::NONE, Moments::join)
     }
 
-    fn of_part(level: Level, values: &[f32]) -> Moments {
-        let mut moments = sums(level, values);
+    fn of_part(level: Level, values: &[f32], next: Prefetcher<'_>) -> Moments {
+        let mut moments = sums(level, values, next);
         // Only what is not finite makes the squares so: those of all f32 fit a double.
         if !moments.squares.is_finite() {
             let finite: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
@@ -72,7 +73,7 @@ impl Moments {
                 nan: count(f32::is_nan),
                 inf: count(|v| v == f32::INFINITY),
                 negative_inf: count(|v| v == f32::NEG_INFINITY),
-                ..Moments::of_part(level, &finite)
+                ..Moments::of_part(level, &finite, next)
             };
         }
         if moments.finite > 0 {
@@ -117,7 +118,7 @@ impl Moments {
 dispatch! {
     /// Counts and bounds, as if all were finite; in the place of the mean the sum, and in that of the
     /// squares those of the values.
-    fn sums(values: &[f32]) -> Moments = sixteen sums_with;
+    fn sums(values: &[f32], next: Prefetcher<'_>) -> Moments = sixteen sums_with;
     /// Adds to `counts`, for each edge, how many values are below it. NaN is below none.
     pub fn count_below(values: &[f32], edges: &[f32], counts: &mut [u64]) = sixteen count_below_with;
     /// Adds the values to `found` that are not below the first edge but below the second, and counts
@@ -127,11 +128,11 @@ dispatch! {
 }
 
 #[inline(always)]
-fn sums_with<V: Vector>(token: V::Token, values: &[f32]) -> Moments {
+fn sums_with<V: Vector>(token: V::Token, values: &[f32], next: Prefetcher<'_>) -> Moments {
     let mut bounds = Bounds::<V>::new(token);
     let (mut sums, mut squares) = ([0f64; LANES], [0f64; LANES]);
     let (sixteens, rest) = values.as_chunks::<LANES>();
-    let mut next = Prefetcher::behind(values);
+    let mut next = next;
     for (place, sixteen) in sixteens.iter().enumerate() {
         if place % 2 == 0 {
             next.advance();
@@ -309,7 +310,7 @@ mod tests {
             let all = values(n);
             let finite: Vec<f64> =
                 all.iter().filter(|v| v.is_finite()).map(|v| f64::from(*v)).collect();
-            let m = Moments::of(Level::best(), &all);
+            let m = Moments::of(Level::best(), &all, Prefetcher::new(&all));
             assert_eq!(m.finite, finite.len() as u64);
             assert_eq!(m.nan, all.iter().filter(|v| v.is_nan()).count() as u64);
             let infinite = all.iter().filter(|v| v.is_infinite()).count() as u64;
@@ -333,7 +334,7 @@ mod tests {
                 let (mut below, mut found) = ([0; 10], Vec::new());
                 count_below(level, &all, &edges, &mut below);
                 let before = collect_between(level, &all, [-0.25, 0.0], &mut found);
-                let m = Moments::of(level, &all);
+                let m = Moments::of(level, &all, Prefetcher::behind(&all));
                 let bits = [m.mean.to_bits(), m.squares.to_bits(), u64::from(m.min.to_bits())];
                 (format!("{m:?}"), bits, below, before, found)
             };
@@ -354,17 +355,19 @@ mod tests {
     #[test]
     fn values_close_to_each_other_have_small_deviations() {
         let all: Vec<f32> = (0..10_000).map(|i| 30_000.0 + (i % 5) as f32 / 256.0).collect();
-        let m = Moments::of(Level::best(), &all);
+        let nothing = Prefetcher::new::<u8>(&[]);
+        let m = Moments::of(Level::best(), &all, nothing);
         assert!((m.squares / 10_000.0 * 65536.0 - 2.0).abs() < 1e-9, "{}", m.squares);
-        assert_eq!(Moments::of(Level::best(), &[0.1; 10_000]).squares, 0.0);
+        assert_eq!(Moments::of(Level::best(), &[0.1; 10_000], nothing).squares, 0.0);
     }
 
     #[test]
     fn joined_moments_are_those_of_all() {
         let mut all = values(3000);
         all.retain(|v| v.abs() < 2.0);
-        let whole = Moments::of(Level::best(), &all);
-        let parts = all.chunks(700).map(|part| Moments::of(Level::best(), part));
+        let of = |some: &[f32]| Moments::of(Level::best(), some, Prefetcher::behind(some));
+        let whole = of(&all);
+        let parts = all.chunks(700).map(of);
         let joined = parts.fold(Moments::NONE, Moments::join);
         let counts = |m: Moments| (m.finite, m.zero, m.min.to_bits(), m.max.to_bits());
         assert_eq!(counts(joined), counts(whole));

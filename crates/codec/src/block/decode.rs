@@ -1,7 +1,7 @@
 //! Decoding quantized rows.
 
 use super::{BLOCK, BLOCKS_PER_SUPER, BlockRow};
-use crate::simd::{Eight, Level, Prefetcher, dispatch, prefetch_line};
+use crate::simd::{Eight, Level, dispatch, prefetch_line};
 
 /// Values of a super block: a row of any method can be cut there.
 const SUPER_BLOCK: usize = BLOCK * BLOCKS_PER_SUPER;
@@ -70,12 +70,7 @@ fn decode_with<V: Eight>(token: V::Token, row: &BlockRow<'_>, out: &mut [f32]) {
 fn decode_bits<V: Eight, const BITS: usize>(token: V::Token, row: &BlockRow<'_>, out: &mut [f32]) {
     let (groups, rest) = out.as_chunks_mut::<SUPER_BLOCK>();
     let done = groups.len();
-    let mut next = Prefetcher::behind(&row.codes[..done * BLOCKS_PER_SUPER * 4 * BITS]);
     for (group, out) in groups.iter_mut().enumerate() {
-        // Codes of as many values, which whoever walks on will need.
-        for _ in 0..BITS.div_ceil(4) {
-            next.advance();
-        }
         let blocks = blocks::<V, BITS>(token, row, group, BLOCKS_PER_SUPER);
         for ((codes, scale), out) in blocks.zip(out.as_chunks_mut().0) {
             decode_block::<V, BITS>(token, codes, scale, out);

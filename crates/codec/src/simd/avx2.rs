@@ -1,7 +1,7 @@
 //! Eight lanes with AVX2, FMA and F16C: one register.
 
 use super::level::Guarded;
-use super::{Eight, Vector};
+use super::{Eight, Numbers, Vector};
 use std::arch::x86_64::*;
 
 /// Eight values in a register.
@@ -303,84 +303,6 @@ impl Eight for F32x8 {
     }
 
     #[inline(always)]
-    fn lower_halves(self, other: Self) -> [u16; 16] {
-        let mut halves = [0; 16];
-        // SAFETY: the processor has AVX2, see the token; there is room for sixteen halves.
-        unsafe {
-            let (even, odd) = (_mm256_castps_si256(self.0), _mm256_castps_si256(other.0));
-            let both = _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd));
-            _mm256_storeu_si256(halves.as_mut_ptr().cast(), both);
-        }
-        halves
-    }
-
-    #[inline(always)]
-    fn upper_bits<const SHIFT: i32>(_: Token, a: &[u16; 16], b: &[u16; 16]) -> [u8; 32] {
-        let mut bits = [0; 32];
-        // SAFETY: the processor has AVX2, see the token; there are sixteen numbers in each, and room for 32 bytes.
-        unsafe {
-            let a = _mm256_srli_epi16(_mm256_loadu_si256(a.as_ptr().cast()), SHIFT);
-            let b = _mm256_srli_epi16(_mm256_loadu_si256(b.as_ptr().cast()), SHIFT);
-            _mm256_storeu_si256(bits.as_mut_ptr().cast(), _mm256_packus_epi16(a, b));
-        }
-        bits
-    }
-
-    #[inline(always)]
-    fn add_from(_: Token, counts: &mut [u8; 32], table: &[u8; 16], places: &[u8; 32]) {
-        // SAFETY: the processor has AVX2, see the token; there are sixteen bytes, and 32 places and counts.
-        unsafe {
-            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
-            let places = _mm256_loadu_si256(places.as_ptr().cast());
-            let sums = _mm256_loadu_si256(counts.as_ptr().cast());
-            let sums = _mm256_add_epi8(sums, _mm256_shuffle_epi8(table, places));
-            _mm256_storeu_si256(counts.as_mut_ptr().cast(), sums);
-        }
-    }
-
-    #[inline(always)]
-    fn add_lower(_: Token, counts: &mut [u16; 16], a: &[u16; 16], b: &[u16; 16], limit: u16) {
-        // SAFETY: the processor has AVX2, see the token; there are sixteen of each.
-        unsafe {
-            let limit = _mm256_set1_epi16(limit.cast_signed());
-            let mut sums = _mm256_loadu_si256(counts.as_ptr().cast());
-            for numbers in [a, b] {
-                let numbers = _mm256_loadu_si256(numbers.as_ptr().cast());
-                sums = _mm256_sub_epi16(sums, _mm256_cmpgt_epi16(limit, numbers));
-            }
-            _mm256_storeu_si256(counts.as_mut_ptr().cast(), sums);
-        }
-    }
-
-    #[inline(always)]
-    fn are_among<const BITS: i32>(
-        _: Token,
-        a: &[u16; 16],
-        b: &[u16; 16],
-        lowest: u16,
-        (first, span): (u16, u16),
-    ) -> u32 {
-        // SAFETY: the processor has AVX2, see the token; there are sixteen numbers of each.
-        unsafe {
-            let (lowest, first) = (lowest.cast_signed(), first.cast_signed());
-            let (lowest, first) = (_mm256_set1_epi16(lowest), _mm256_set1_epi16(first));
-            let span = _mm256_set1_epi16(span.cast_signed());
-            let mask = _mm256_set1_epi16((1 << BITS) - 1);
-            let mut found = [_mm256_setzero_si256(); 2];
-            // Not in a closure, which may be a call, to a function that has no such instructions.
-            for (found, numbers) in found.iter_mut().zip([a, b]) {
-                let numbers = _mm256_loadu_si256(numbers.as_ptr().cast());
-                // How far above they are, and nothing if they are not.
-                let low = _mm256_subs_epu16(_mm256_and_si256(numbers, mask), lowest);
-                let far = _mm256_subs_epu16(_mm256_sub_epi16(numbers, first), span);
-                *found = _mm256_cmpeq_epi16(_mm256_min_epu16(low, far), _mm256_setzero_si256());
-            }
-            let [a, b] = found;
-            _mm256_movemask_epi8(_mm256_packs_epi16(a, b)).cast_unsigned()
-        }
-    }
-
-    #[inline(always)]
     fn from_u8(_: Token, bytes: [u8; 8]) -> Self {
         // SAFETY: the processor has AVX2, see the token; there are eight bytes.
         F32x8(unsafe {
@@ -409,6 +331,104 @@ impl Eight for F32x8 {
             let right = _mm256_set1_epi32(right.cast_signed());
             _mm256_cvtepi32_ps(_mm256_srav_epi32(top, right))
         })
+    }
+}
+
+impl Numbers for F32x8 {
+    type Halves = __m256i;
+    type Quarters = __m256i;
+
+    #[inline(always)]
+    fn multiplied(self, by: Self, plus: Self) -> Self {
+        self.fused_mul_add(by, plus)
+    }
+
+    #[inline(always)]
+    fn no_halves(_: Token) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    fn no_quarters(token: Token) -> __m256i {
+        Self::no_halves(token)
+    }
+
+    #[inline(always)]
+    fn lower_halves(self, other: Self) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe {
+            let (even, odd) = (_mm256_castps_si256(self.0), _mm256_castps_si256(other.0));
+            _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd))
+        }
+    }
+
+    #[inline(always)]
+    fn upper_bits<const SHIFT: i32>(a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe {
+            let (a, b) = (_mm256_srli_epi16(a, SHIFT), _mm256_srli_epi16(b, SHIFT));
+            _mm256_packus_epi16(a, b)
+        }
+    }
+
+    #[inline(always)]
+    fn add_from(counts: __m256i, table: &[u8; 16], places: __m256i) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token; there are sixteen bytes.
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            _mm256_add_epi8(counts, _mm256_shuffle_epi8(table, places))
+        }
+    }
+
+    #[inline(always)]
+    fn add_lower(counts: __m256i, a: __m256i, b: __m256i, limit: u16) -> __m256i {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe {
+            let limit = _mm256_set1_epi16(limit.cast_signed());
+            // All bits, where it holds, are minus one.
+            let counts = _mm256_sub_epi16(counts, _mm256_cmpgt_epi16(limit, a));
+            _mm256_sub_epi16(counts, _mm256_cmpgt_epi16(limit, b))
+        }
+    }
+
+    #[inline(always)]
+    fn are_among<const BITS: i32>(
+        numbers: [__m256i; 2],
+        lowest: u16,
+        (first, span): (u16, u16),
+    ) -> u64 {
+        // SAFETY: the processor has AVX2, see the token.
+        unsafe {
+            let (lowest, first) = (lowest.cast_signed(), first.cast_signed());
+            let (lowest, first) = (_mm256_set1_epi16(lowest), _mm256_set1_epi16(first));
+            let span = _mm256_set1_epi16(span.cast_signed());
+            let mask = _mm256_set1_epi16((1 << BITS) - 1);
+            let mut found = numbers;
+            // Not in a closure, which may be a call, to a function that has no such instructions.
+            for found in &mut found {
+                // How far above they are, and nothing if they are not.
+                let low = _mm256_subs_epu16(_mm256_and_si256(*found, mask), lowest);
+                let far = _mm256_subs_epu16(_mm256_sub_epi16(*found, first), span);
+                *found = _mm256_cmpeq_epi16(_mm256_min_epu16(low, far), _mm256_setzero_si256());
+            }
+            // Packing works in halves of 128 bits and leaves quarters out of order.
+            let packed = _mm256_packs_epi16(found[0], found[1]);
+            let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
+            _mm256_movemask_epi8(packed).cast_unsigned().into()
+        }
+    }
+
+    #[inline(always)]
+    fn store_halves(halves: __m256i, to: &mut [u16]) {
+        // SAFETY: the processor has AVX2, see the token; there is room for 32 bytes.
+        unsafe { _mm256_storeu_si256(to[..16].as_mut_ptr().cast(), halves) };
+    }
+
+    #[inline(always)]
+    fn store_quarters(quarters: __m256i, to: &mut [u8]) {
+        // SAFETY: the processor has AVX2, see the token; there is room for 32 bytes.
+        unsafe { _mm256_storeu_si256(to[..32].as_mut_ptr().cast(), quarters) };
     }
 }
 

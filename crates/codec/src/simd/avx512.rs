@@ -2,7 +2,7 @@
 
 use super::avx2::{lane_by_lane, word};
 use super::level::Guarded;
-use super::{Bf16Products, ByteProducts, Vector};
+use super::{Bf16Products, ByteProducts, Numbers, Vector};
 use std::arch::x86_64::*;
 
 /// What a vector needs beyond AVX-512F and BW: the products of bytes, and sums of pairs in one step.
@@ -130,6 +130,101 @@ impl<const EXTENSION: u8> Vector for F32x16<EXTENSION> {
                 _mm512_storeu_pd(square, more);
             }
         }
+    }
+}
+
+impl Numbers for F32x16 {
+    type Halves = __m512i;
+    type Quarters = __m512i;
+
+    #[inline(always)]
+    fn multiplied(self, by: Self, plus: Self) -> Self {
+        self.mul_add(by, plus)
+    }
+
+    #[inline(always)]
+    fn no_halves(_: Self::Token) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe { _mm512_setzero_si512() }
+    }
+
+    #[inline(always)]
+    fn no_quarters(token: Self::Token) -> __m512i {
+        Self::no_halves(token)
+    }
+
+    #[inline(always)]
+    fn lower_halves(self, other: Self) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe {
+            let (even, odd) = (_mm512_castps_si512(self.0), _mm512_castps_si512(other.0));
+            _mm512_mask_blend_epi16(0xAAAA_AAAA, even, _mm512_slli_epi32::<16>(odd))
+        }
+    }
+
+    #[inline(always)]
+    fn upper_bits<const SHIFT: i32>(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe {
+            let by = _mm_cvtsi32_si128(SHIFT);
+            _mm512_packus_epi16(_mm512_srl_epi16(a, by), _mm512_srl_epi16(b, by))
+        }
+    }
+
+    #[inline(always)]
+    fn add_from(counts: __m512i, table: &[u8; 16], places: __m512i) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token; there are sixteen bytes.
+        unsafe {
+            let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+            _mm512_add_epi8(counts, _mm512_shuffle_epi8(table, places))
+        }
+    }
+
+    #[inline(always)]
+    fn add_lower(counts: __m512i, a: __m512i, b: __m512i, limit: u16) -> __m512i {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe {
+            let (limit, one) = (_mm512_set1_epi16(limit.cast_signed()), _mm512_set1_epi16(1));
+            let (a, b) = (_mm512_cmpgt_epi16_mask(limit, a), _mm512_cmpgt_epi16_mask(limit, b));
+            let counts = _mm512_mask_add_epi16(counts, a, counts, one);
+            _mm512_mask_add_epi16(counts, b, counts, one)
+        }
+    }
+
+    #[inline(always)]
+    fn are_among<const BITS: i32>(
+        numbers: [__m512i; 2],
+        lowest: u16,
+        (first, span): (u16, u16),
+    ) -> u64 {
+        // SAFETY: the processor has AVX-512, see the token.
+        unsafe {
+            let (lowest, first) = (lowest.cast_signed(), first.cast_signed());
+            let (lowest, first) = (_mm512_set1_epi16(lowest), _mm512_set1_epi16(first));
+            let span = _mm512_set1_epi16(span.cast_signed());
+            let mask = _mm512_set1_epi16((1 << BITS) - 1);
+            let mut found = 0;
+            for (half, numbers) in numbers.into_iter().enumerate() {
+                // How far above they are, and nothing if they are not.
+                let low = _mm512_subs_epu16(_mm512_and_si512(numbers, mask), lowest);
+                let far = _mm512_subs_epu16(_mm512_sub_epi16(numbers, first), span);
+                let least = _mm512_min_epu16(low, far);
+                found |= u64::from(_mm512_testn_epi16_mask(least, least)) << (32 * half);
+            }
+            found
+        }
+    }
+
+    #[inline(always)]
+    fn store_halves(halves: __m512i, to: &mut [u16]) {
+        // SAFETY: the processor has AVX-512, see the token; there is room for 64 bytes.
+        unsafe { _mm512_storeu_si512(to[..32].as_mut_ptr().cast(), halves) };
+    }
+
+    #[inline(always)]
+    fn store_quarters(quarters: __m512i, to: &mut [u8]) {
+        // SAFETY: the processor has AVX-512, see the token; there is room for 64 bytes.
+        unsafe { _mm512_storeu_si512(to[..64].as_mut_ptr().cast(), quarters) };
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::pair::Pair;
 use super::plain::{Plain, PlainToken};
-use super::{Bf16Products, ByteProducts, Eight, Vector};
+use super::{Bf16Products, ByteProducts, Eight, Numbers, Vector};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -212,6 +212,19 @@ kernels! {
         Kind::Neon => "neon" Pair<super::neon::F32x8>;
         #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
         Kind::Simd128 => "simd128" Pair<super::simd128::F32x8>;
+    }
+
+    /// A kernel that gives values numbers, for vectors as wide as a register.
+    NumbersKernel over Numbers as run_numbers: Plain {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 | Kind::Avx512Vnni | Kind::Avx512Bf16 | Kind::Amx
+            => "avx512f,avx512bw" super::avx512::F32x16;
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => "avx2,fma,f16c" super::avx2::F32x8;
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
+        Kind::Neon => "neon" super::neon::F32x8;
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Kind::Simd128 => "simd128" super::simd128::F32x8;
     }
 
     /// A kernel that multiplies bytes, for vectors of sixteen lanes.

@@ -8,6 +8,7 @@
 //! * [`Vector`]: eight or sixteen f32 side by side, and as many sums of integers.
 //! * [`Eight`]: what only vectors of eight can do. Eight lanes with a fixed order of sums are what
 //!   results are defined by, so that they have the same bits everywhere.
+//! * [`Numbers`]: values that are given numbers of 16 bits, which are counted.
 //! * [`Pair`]: two vectors as one, where a register has no sixteen lanes.
 //! * [`tiles`]: products of sixteen rows with sixteen columns at once.
 //! * [`Rows`], [`Lines`]: values that lie apart. [`Prefetcher`]: memory that is needed soon.
@@ -40,6 +41,7 @@ mod avx512;
 mod level;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"))]
 mod neon;
+mod numbers;
 mod pair;
 mod plain;
 mod prefetch;
@@ -51,7 +53,8 @@ mod tests;
 pub mod tiles;
 
 pub use crate::dispatch;
-pub use level::{Bf16Kernel, ByteKernel, EightKernel, Level, SixteenKernel};
+pub use level::{Bf16Kernel, ByteKernel, EightKernel, Level, NumbersKernel, SixteenKernel};
+pub use numbers::Numbers;
 pub use pair::Pair;
 pub use prefetch::{Prefetcher, prefetch_line};
 pub use strided::{Lines, Rows};
@@ -178,63 +181,6 @@ pub trait Eight: Vector {
     /// are less than 32.
     fn from_fields(token: Self::Token, words: [u32; 2], left: &[u32; 8], right: u32) -> Self;
 
-    /// The lower halves of the bits of all lanes: lane `i` of `self` at `2 * i`, and that of `other` behind it.
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "the upper halves are dropped")]
-    fn lower_halves(self, other: Self) -> [u16; 16] {
-        let (a, b) = (self.to_array(), other.to_array());
-        std::array::from_fn(|i| if i % 2 == 0 { a[i / 2] } else { b[i / 2] }.to_bits() as u16)
-    }
-
-    /// What is left of 32 numbers without their lowest bits, which must fit a byte: of eight of `a`, eight
-    /// of `b`, and the other eight of each.
-    #[inline(always)]
-    #[allow(clippy::cast_possible_truncation, reason = "it fits")]
-    fn upper_bits<const SHIFT: i32>(_: Self::Token, a: &[u16; 16], b: &[u16; 16]) -> [u8; 32] {
-        let mut bits = [0; 32];
-        for (i, (a, b)) in a.iter().zip(b).enumerate() {
-            bits[i / 8 * 16 + i % 8] = (a >> SHIFT) as u8;
-            bits[i / 8 * 16 + 8 + i % 8] = (b >> SHIFT) as u8;
-        }
-        bits
-    }
-
-    /// For each of 32 places, all below sixteen, adds what a table has there to a count. They wrap around.
-    #[inline(always)]
-    fn add_from(_: Self::Token, counts: &mut [u8; 32], table: &[u8; 16], places: &[u8; 32]) {
-        for (count, place) in counts.iter_mut().zip(places) {
-            *count = count.wrapping_add(table[usize::from(place % 16)]);
-        }
-    }
-
-    /// Adds to a count how many of `a[i]` and `b[i]` are below a limit, as signed numbers.
-    #[inline(always)]
-    fn add_lower(_: Self::Token, counts: &mut [u16; 16], a: &[u16; 16], b: &[u16; 16], limit: u16) {
-        let is_lower = |number: u16| u16::from(number.cast_signed() < limit.cast_signed());
-        for (count, (a, b)) in counts.iter_mut().zip(a.iter().zip(b)) {
-            *count += is_lower(*a) + is_lower(*b);
-        }
-    }
-
-    /// A bit for each of 32 numbers, in the order of [`Eight::upper_bits`]: whether its lowest bits are not
-    /// above `lowest`, or the number is one of a range, which wraps around.
-    #[inline(always)]
-    fn are_among<const BITS: i32>(
-        _: Self::Token,
-        a: &[u16; 16],
-        b: &[u16; 16],
-        lowest: u16,
-        (first, span): (u16, u16),
-    ) -> u32 {
-        let is_one = |number: u16| {
-            u32::from(number & ((1 << BITS) - 1) <= lowest || number.wrapping_sub(first) <= span)
-        };
-        let pairs = a.iter().zip(b).enumerate();
-        pairs.fold(0, |bits, (i, (a, b))| {
-            bits | (is_one(*a) | is_one(*b) << 8) << (i / 8 * 16 + i % 8)
-        })
-    }
-
     /// The sums of the lanes of each, like [`Eight::sum`].
     #[inline(always)]
     fn sum_each<const N: usize>(vectors: [Self; N]) -> [f32; N] {
@@ -297,7 +243,8 @@ pub trait Bf16Products: Vector {
 }
 
 /// Defines functions whose first argument is a [`Level`], by generic ones: for `eight`, over
-/// [`Eight`], and for `sixteen`, over vectors of sixteen lanes. Those take a token first.
+/// [`Eight`], for `sixteen`, over vectors of sixteen lanes, and for `numbers`, over [`Numbers`], as wide as
+/// there are registers. Those take a token first.
 ///
 /// ```
 /// use weighbridge_codec::simd::{Eight, Level, Vector, dispatch};
@@ -357,8 +304,20 @@ macro_rules! dispatch {
             }
         }
     };
+    (@ numbers $body:ident, ($($argument:ident: $kind:ty,)*), $result:tt) => {
+        impl $crate::simd::NumbersKernel for Call<($($kind,)*)> {
+            type Output = $crate::dispatch!(@result $result);
+
+            #[inline(always)]
+            fn run<V: $crate::simd::Numbers>(self, token: V::Token) -> Self::Output {
+                let ($($argument,)*) = self.0;
+                $body::<V>(token, $($argument),*)
+            }
+        }
+    };
     (@run eight $level:ident, $call:expr) => { $level.run_eight($call) };
     (@run sixteen $level:ident, $call:expr) => { $level.run_sixteen($call) };
+    (@run numbers $level:ident, $call:expr) => { $level.run_numbers($call) };
     (@result ()) => { () };
     (@result ($result:ty)) => { $result };
 }

@@ -1,6 +1,7 @@
 //! Eight lanes with NEON: two registers.
 
 use super::level::Guarded;
+use super::numbers::numbers_in_arrays;
 use super::plain::zero_padded;
 use super::{Eight, Vector};
 use std::arch::aarch64::*;
@@ -136,6 +137,8 @@ impl Vector for F32x8 {
         F32x8(unsafe { [vcvtq_f32_s32(sums[0]), vcvtq_f32_s32(sums[1])] })
     }
 }
+
+numbers_in_arrays!(F32x8);
 
 impl Eight for F32x8 {
     lane_by_lane! {

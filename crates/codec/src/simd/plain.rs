@@ -1,5 +1,6 @@
 //! The definition of all operations, in plain Rust.
 
+use super::numbers::numbers_in_arrays;
 use super::{Bf16Products, ByteProducts, Eight, Vector};
 use half::f16;
 
@@ -138,6 +139,8 @@ impl<const FUSED: bool> Vector for Plain<FUSED> {
         Plain(sums.map(|sum| sum as f32))
     }
 }
+
+numbers_in_arrays!(Plain<FUSED>, const FUSED: bool);
 
 impl<const FUSED: bool> Eight for Plain<FUSED> {
     #[inline(always)]

@@ -2,6 +2,7 @@
 //! so its functions are safe but for loads and stores.
 
 use super::level::Guarded;
+use super::numbers::numbers_in_arrays;
 use super::plain::{floats_of_halves, fused, zero_padded};
 use super::{Eight, Vector};
 use std::arch::wasm32::*;
@@ -118,6 +119,8 @@ impl Vector for F32x8 {
         F32x8(sums.map(|sums| f32x4_convert_i32x4(sums)))
     }
 }
+
+numbers_in_arrays!(F32x8);
 
 impl Eight for F32x8 {
     lane_by_lane! {

@@ -24,6 +24,7 @@ dispatch! {
     fn lane_by_lane(a: &[f32], b: &[f32]) -> Vec<f32> = eight lane_by_lane_with;
     fn largest(a: &[f32]) -> f32 = eight largest_with;
     fn integers(a: &[f32; 32], bytes: [u8; 16]) -> (Vec<i16>, [u8; 32], Vec<f32>) = eight integers_with;
+    fn numbers(values: &[f32; 64], table: &[u8; 16]) -> Vec<u16> = numbers numbers_with;
     fn fields(words: [u32; 2], left: &[u32; 8], right: u32) -> [f32; 8] = eight fields_with;
     fn wide(a: &[f32], b: &[f32]) -> Vec<f32> = sixteen wide_with;
     fn reaches(a: &[f32], b: &[f32]) -> [bool; 2] = sixteen reaches_with;
@@ -94,23 +95,50 @@ fn integers_with<V: Eight>(
         V::from_u8(token, eight),
         V::from_i8(token, eight),
     ];
-    let mut read: Vec<f32> = read.into_iter().flat_map(|v| v.to_array()).collect();
-    let [a, b, c, d] = four;
-    let halves = [a.lower_halves(b), c.lower_halves(d)];
-    let [first, second] = &halves;
-    let among = V::are_among::<9>(token, first, second, 40, (60_000, 9_000));
-    let upper = V::upper_bits::<8>(token, first, second);
-    let mut lower = first.map(|half| half % 9);
-    V::add_lower(token, &mut lower, first, second, 7);
-    read.extend(halves.as_flattened().iter().map(|half| f32::from(*half)));
-    read.extend((0..32).map(|bit| (among >> bit & 1) as f32));
-    let mut places = [0; 32];
-    places.iter_mut().zip(halves.as_flattened()).for_each(|(to, from)| *to = (from % 16) as u8);
-    let mut sums = upper;
-    V::add_from(token, &mut sums, &bytes, &places);
-    read.extend(upper.iter().chain(&sums).map(|byte| f32::from(*byte)));
-    read.extend(lower.map(f32::from));
+    let read: Vec<f32> = read.into_iter().flat_map(|v| v.to_array()).collect();
     (rounded, V::truncate(four), read)
+}
+
+/// The same for vectors of any width: of each half the numbers, the counts of those below a limit and the bits of those
+/// that are among others, and in some order upper bits and what a table has there.
+fn numbers_with<V: Numbers>(token: V::Token, values: &[f32; 64], table: &[u8; 16]) -> Vec<u16> {
+    let (by, plus) = (V::splat(token, 1.7), V::splat(token, 12_582_912.0));
+    let (mut all, mut low, mut bits) = (Vec::new(), 0, Vec::new());
+    let mut bytes = [Vec::new(), Vec::new()];
+    for group in values.chunks_exact(4 * V::LANES) {
+        let vectors = group.chunks_exact(V::LANES).map(|v| V::load(token, v).multiplied(by, plus));
+        let vectors: Vec<V> = vectors.collect();
+        let numbers = [vectors[0].lower_halves(vectors[1]), vectors[2].lower_halves(vectors[3])];
+        let (mut halves, mut quarters) = (vec![0; 2 * V::LANES], vec![0; 4 * V::LANES]);
+        for (half, vectors) in numbers.into_iter().zip(vectors.chunks_exact(2)) {
+            V::store_halves(half, &mut halves);
+            // Lane by lane, whatever the width.
+            let mut lanes = [vec![0.0; V::LANES], vec![0.0; V::LANES]];
+            vectors.iter().zip(&mut lanes).for_each(|(v, to)| v.store(to));
+            for (i, number) in halves.iter().enumerate() {
+                assert_eq!(*number, lanes[i % 2][i / 2].to_bits() as u16);
+            }
+            all.extend_from_slice(&halves);
+        }
+        let counts = V::add_lower(V::no_halves(token), numbers[0], numbers[1], 7);
+        V::store_halves(counts, &mut halves);
+        low += halves.iter().sum::<u16>();
+        let among = V::are_among::<4>(numbers, 2, (90, 30));
+        bits.extend((0..4 * V::LANES).map(|bit| (among >> bit & 1) as u16));
+        let upper = V::upper_bits::<8>(numbers[0], numbers[1]);
+        let places = V::upper_bits::<12>(numbers[0], numbers[1]);
+        let added = V::add_from(V::add_from(V::no_quarters(token), table, places), table, places);
+        for (bytes, quarter) in bytes.iter_mut().zip([upper, added]) {
+            V::store_quarters(quarter, &mut quarters);
+            bytes.extend_from_slice(&quarters);
+        }
+    }
+    // Vectors of another width have the numbers in another order.
+    let mut marked: Vec<(u16, u16)> = all.into_iter().zip(bits).collect();
+    marked.sort_unstable();
+    bytes.iter_mut().for_each(|bytes| bytes.sort_unstable());
+    let marked = marked.into_iter().flat_map(|(number, bit)| [number, bit]);
+    marked.chain([low]).chain(bytes.concat().into_iter().map(u16::from)).collect()
 }
 
 fn fields_with<V: Eight>(
@@ -247,6 +275,21 @@ fn conversions_agree_with_the_definition() {
 }
 
 const EXTREME: [i16; 7] = [i16::MIN, -4095, -1, 0, 1, 4095, i16::MAX];
+
+#[test]
+fn numbers_agree_with_the_definition() {
+    let table: [u8; 16] = std::array::from_fn(|i| (i * i + 3) as u8);
+    for spread in [0.9f32, 20.0, 600.0] {
+        let values: [f32; 64] = std::array::from_fn(|i| (i * i % 67) as f32 * spread - 40.0);
+        let expected = numbers(Level::PLAIN_FUSED, &values, &table);
+        // Below the limit, and among the others, some are and some are not.
+        let marked = expected[..128].chunks(2).filter(|pair| pair[1] == 1).count();
+        assert!(marked > 0 && marked < 64 && expected[128] > 0 && expected[128] < 64, "{spread}");
+        for level in Level::available() {
+            assert_eq!(numbers(level, &values, &table), expected, "{level} {spread}");
+        }
+    }
+}
 
 #[test]
 fn sums_of_pairs_agree_with_the_definition() {

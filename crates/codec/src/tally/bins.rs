@@ -1,7 +1,7 @@
 //! Counts of values between the edges of a histogram, and the few values near another one.
 
 use super::{TOGETHER, collect_between, count_below};
-use crate::simd::{Eight, Level, Prefetcher, dispatch};
+use crate::simd::{Level, Numbers, Prefetcher, dispatch};
 
 /// Edges between the bins of a histogram.
 pub const EDGES: usize = 9;
@@ -54,10 +54,18 @@ impl Bins {
     }
 
     /// Adds what is among some values, all of which lie between the two numbers or are not finite.
-    /// Whoever knows that all are finite gets them counted faster.
-    pub fn count(&self, level: Level, values: &[f32], finite: bool, found: &mut Binned) {
+    /// Whoever knows that all are finite gets them counted faster. Beside it memory is prefetched that is needed soon.
+    pub fn count(
+        &self,
+        level: Level,
+        values: &[f32],
+        finite: bool,
+        mut next: Prefetcher<'_>,
+        found: &mut Binned,
+    ) {
         for part in values.chunks(TOGETHER) {
-            if !finite || !count_by_number(level, part, self, found) {
+            let next = next.take(size_of_val(part));
+            if !finite || !count_by_number(level, part, self, next, found) {
                 count_below(level, part, &self.edges, &mut found.below);
                 found.before += collect_between(level, part, self.near, &mut found.near);
             }
@@ -110,15 +118,16 @@ impl Grid {
 dispatch! {
     /// Counts no more than [`TOGETHER`] values, which are finite, in a fraction of the time. False, with
     /// nothing counted, if too many of them have to be looked at one by one.
-    fn count_by_number(values: &[f32], bins: &Bins, found: &mut Binned) -> bool
-        = eight count_by_number_with;
+    fn count_by_number(values: &[f32], bins: &Bins, next: Prefetcher<'_>, found: &mut Binned) -> bool
+        = numbers count_by_number_with;
 }
 
-/// Values whose numbers are made at once.
-const GROUP: usize = 32;
+/// Vectors whose lanes are given numbers at once: a group. And the values of the widest.
+const VECTORS: usize = 4;
+const WIDEST: usize = 16 * VECTORS;
 
-/// Values of a group that are looked at one by one, on average, when that takes as long as comparing all.
-const MOST_DOUBTS: usize = 2;
+/// Of how many values one may be looked at by itself, on average, before that takes as long as comparing all.
+const VALUES_A_DOUBT: usize = 16;
 
 /// Pairs of bins, and how many groups can be counted before one of a pair fills its half of a byte.
 const PAIRS: usize = EDGES.div_ceil(2);
@@ -137,54 +146,58 @@ const PAIR_TABLES: [[u8; 16]; PAIRS] = {
 };
 
 #[inline(always)]
-#[allow(clippy::cast_possible_truncation, reason = "there are few bins")]
-fn count_by_number_with<V: Eight>(
+#[allow(clippy::cast_sign_loss, reason = "numbers that were checked have no sign")]
+fn count_by_number_with<V: Numbers>(
     token: V::Token,
     values: &[f32],
     bins: &Bins,
+    mut next: Prefetcher<'_>,
     found: &mut Binned,
 ) -> bool {
     let Some(grid) = bins.grid else { return false };
     let (factor, offset) = (V::splat(token, grid.factor), V::splat(token, grid.offset));
+    let range = (grid.first, grid.span);
     // A block has few values for a lane, so that its counts fit a byte.
-    let (mut counts, mut before) = ([[0u8; GROUP]; 2 * PAIRS], [0u16; GROUP / 2]);
-    let (groups, rest) = values.as_chunks::<GROUP>();
+    let mut counts = [[0u8; WIDEST]; 2 * PAIRS];
+    let mut before = V::no_halves(token);
+    let (groups, rest) = values.split_at(values.len() / (VECTORS * V::LANES) * VECTORS * V::LANES);
     // Groups with values that have to be looked at: nobody can guess which, so there is no branch.
-    let (mut listed, mut hits) = ([0; TOGETHER / GROUP], 0);
-    let mut next = Prefetcher::behind(values);
-    for (part, groups) in groups.chunks(MOST_IN_HALF).enumerate() {
+    let (mut listed, mut hits) = ([(0, 0); TOGETHER / (VECTORS * 8)], 0);
+    for (part, some) in groups.chunks(MOST_IN_HALF * VECTORS * V::LANES).enumerate() {
         // Two bins share a byte, while the counts of either fit half of it.
-        let mut pairs = [[0u8; GROUP]; PAIRS];
-        for (place, group) in groups.iter().enumerate() {
-            next.advance();
-            let a = V::load(token, group).fused_mul_add(factor, offset);
-            let b = V::load(token, &group[8..]).fused_mul_add(factor, offset);
-            let c = V::load(token, &group[16..]).fused_mul_add(factor, offset);
-            let d = V::load(token, &group[24..]).fused_mul_add(factor, offset);
+        let mut pairs = [V::no_quarters(token); PAIRS];
+        for (place, group) in some.chunks_exact(VECTORS * V::LANES).enumerate() {
+            for _ in 0..V::LANES / 8 {
+                next.advance();
+            }
+            let a = V::load(token, group).multiplied(factor, offset);
+            let b = V::load(token, &group[V::LANES..]).multiplied(factor, offset);
+            let c = V::load(token, &group[2 * V::LANES..]).multiplied(factor, offset);
+            let d = V::load(token, &group[3 * V::LANES..]).multiplied(factor, offset);
             let numbers = [a.lower_halves(b), c.lower_halves(d)];
-            let bin = V::upper_bits::<STEP_BITS>(token, &numbers[0], &numbers[1]);
+            let bin = V::upper_bits::<STEP_BITS>(numbers[0], numbers[1]);
             // Not in a loop, which would keep the counts in memory.
-            V::add_from(token, &mut pairs[0], &PAIR_TABLES[0], &bin);
-            V::add_from(token, &mut pairs[1], &PAIR_TABLES[1], &bin);
-            V::add_from(token, &mut pairs[2], &PAIR_TABLES[2], &bin);
-            V::add_from(token, &mut pairs[3], &PAIR_TABLES[3], &bin);
-            V::add_from(token, &mut pairs[4], &PAIR_TABLES[4], &bin);
-            V::add_lower(token, &mut before, &numbers[0], &numbers[1], grid.first);
-            let range = (grid.first, grid.span);
-            let [a, b] = &numbers;
-            let doubts = V::are_among::<STEP_BITS>(token, a, b, grid.blur, range);
-            listed[hits] = ((part * MOST_IN_HALF + place) as u64) << 32 | u64::from(doubts);
+            pairs[0] = V::add_from(pairs[0], &PAIR_TABLES[0], bin);
+            pairs[1] = V::add_from(pairs[1], &PAIR_TABLES[1], bin);
+            pairs[2] = V::add_from(pairs[2], &PAIR_TABLES[2], bin);
+            pairs[3] = V::add_from(pairs[3], &PAIR_TABLES[3], bin);
+            pairs[4] = V::add_from(pairs[4], &PAIR_TABLES[4], bin);
+            before = V::add_lower(before, numbers[0], numbers[1], grid.first);
+            let doubts = V::are_among::<STEP_BITS>(numbers, grid.blur, range);
+            listed[hits] = (part * MOST_IN_HALF + place, doubts);
             hits += usize::from(doubts != 0);
         }
+        let mut bytes = [0; WIDEST];
         for (counts, pair) in counts.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
-            for i in 0..GROUP {
-                counts[0][i] += pair[i] & 15;
-                counts[1][i] += pair[i] >> 4;
+            V::store_quarters(pair, &mut bytes);
+            for (i, byte) in bytes.iter().enumerate() {
+                counts[0][i] += byte & 15;
+                counts[1][i] += byte >> 4;
             }
         }
     }
-    let doubts = listed[..hits].iter().map(|entry| (*entry as u32).count_ones() as usize);
-    if doubts.sum::<usize>() > MOST_DOUBTS * groups.len() {
+    let doubts = listed[..hits].iter().map(|(_, doubts)| doubts.count_ones() as usize);
+    if doubts.sum::<usize>() > groups.len() / VALUES_A_DOUBT {
         return false;
     }
     let mut sum = 0;
@@ -192,15 +205,17 @@ fn count_by_number_with<V: Eight>(
         sum += counts.iter().map(|n| u64::from(*n)).sum::<u64>();
         *below += sum;
     }
-    found.before += before.iter().map(|n| u64::from(*n)).sum::<u64>();
-    for entry in &listed[..hits] {
-        let (group, mut doubts) = (&groups[(entry >> 32) as usize], *entry as u32);
+    let mut numbers = [0; WIDEST / 2];
+    V::store_halves(before, &mut numbers);
+    found.before += numbers.iter().map(|n| u64::from(*n)).sum::<u64>();
+    for (group, doubts) in &listed[..hits] {
+        let (group, mut doubts) = (&groups[group * VECTORS * V::LANES..], *doubts);
         while doubts != 0 {
             let bit = doubts.trailing_zeros() as usize;
             doubts &= doubts - 1;
             // As `are_among` and `lower_halves` put them.
-            let (part, place) = (bit / 8 % 2, bit / 16 * 8 + bit % 8);
-            let value = group[part * 16 + place % 2 * 8 + place / 2];
+            let (half, place) = (bit / (2 * V::LANES), bit % (2 * V::LANES));
+            let value = group[(2 * half + place % 2) * V::LANES + place / 2];
             let number = grid.number(value);
             // It was taken to be in this bin.
             let edge = (number >> STEP_BITS) as usize;
@@ -268,7 +283,7 @@ mod tests {
                     kept.sort_by(f32::total_cmp);
                     for level in Level::available() {
                         let mut found = Binned::default();
-                        bins.count(level, &values, true, &mut found);
+                        bins.count(level, &values, true, Prefetcher::new(&values), &mut found);
                         let what = format!("{level} {min} {max} {n} {low} {beside}");
                         assert_eq!(found.below, edges.map(below), "{what}");
                         assert_eq!(found.before, below(near[0]), "{what}");
@@ -276,7 +291,8 @@ mod tests {
                         assert_eq!(found.near, kept, "{what}");
                         let part = &values[..(*n).min(TOGETHER)];
                         let fast = &mut fast[*beside];
-                        *fast += u32::from(count_by_number(level, part, &bins, &mut found));
+                        let next = Prefetcher::behind(part);
+                        *fast += u32::from(count_by_number(level, part, &bins, next, &mut found));
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! Whole numbers with a scale.
 
-use weighbridge_codec::simd::{Eight, Level, Prefetcher, dispatch};
+use weighbridge_codec::simd::{Eight, Level, dispatch};
 use weighbridge_codec::{DType, element};
 
 /// Integer codes and the rule that makes values of them.
@@ -283,32 +283,16 @@ fn scale_bytes_with<V: Eight>(
     each_byte(raw, is_signed, out, |code| scale * (code - zero) as f32);
 }
 
-/// Bytes between two steps of prefetching, each of two cache lines.
-const TOGETHER: usize = 128;
-
-#[inline(always)]
-fn each_byte(raw: &[u8], is_signed: bool, out: &mut [f32], value: impl Fn(i32) -> f32) {
-    if is_signed {
-        each(raw, out, |byte| value(byte.cast_signed().into()));
-    } else {
-        each(raw, out, |byte| value(byte.into()));
-    }
-}
-
 /// Loops that compilers make vectors of, with those instructions that they may use.
 #[inline(always)]
-fn each(raw: &[u8], out: &mut [f32], value: impl Fn(u8) -> f32) {
-    // Processors look ahead to the end of a page, which is as much as is often decoded at once.
-    let mut next = Prefetcher::behind(raw);
-    let (parts, rest) = raw.as_chunks::<TOGETHER>();
-    let (out_parts, out_rest) = out.as_chunks_mut::<TOGETHER>();
-    for (out, part) in out_parts.iter_mut().zip(parts) {
-        next.advance();
-        out.iter_mut().zip(part).for_each(|(out, byte)| *out = value(*byte));
+fn each_byte(raw: &[u8], is_signed: bool, out: &mut [f32], value: impl Fn(i32) -> f32) {
+    let each = out.iter_mut().zip(raw);
+    if is_signed {
+        each.for_each(|(out, byte)| *out = value(byte.cast_signed().into()));
+    } else {
+        each.for_each(|(out, byte)| *out = value((*byte).into()));
     }
-    out_rest.iter_mut().zip(rest).for_each(|(out, byte)| *out = value(*byte));
 }
-
 #[cfg(test)]
 mod tests {
     use super::super::Encoding;

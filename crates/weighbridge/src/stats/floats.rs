@@ -6,9 +6,9 @@ use super::list::blocks;
 use super::{Bins, Stats};
 use weighbridge_codec::DType;
 use weighbridge_codec::parallel::*;
-use weighbridge_codec::simd::Level;
+use weighbridge_codec::simd::{Level, Prefetcher};
 use weighbridge_codec::tally::{self, Binned, Bins as Counter, EDGES, Moments, count_below};
-use weighbridge_format::{Encoding, Error, Tensor};
+use weighbridge_format::{Encoding, Error, Tensor, View};
 use zerocopy::FromBytes;
 
 /// Values that one thread goes through at a time, and those that are read at once, which the nearest
@@ -19,12 +19,19 @@ const BLOCK: usize = 1 << 12;
 /// Values near the median are collected up to this many.
 const MOST: usize = 1 << 23;
 
-/// Walks through all parts of a tensor, on all cores. `add` puts a block of values, whose number it is
-/// told, to what was found in its part; what parts found is joined in their order.
+/// A block of values, its number among those of a tensor, and the memory that the next one is made of.
+struct Block<'a> {
+    number: usize,
+    values: &'a [f32],
+    next: Prefetcher<'a>,
+}
+
+/// Walks through all parts of a tensor, on all cores. `add` puts a block to what was found in its part; what
+/// parts found is joined in their order.
 fn walk<T: Send>(
     tensor: &Tensor,
     nothing: impl Fn() -> T + Send + Sync,
-    add: impl Fn(&mut T, usize, &[f32]) + Send + Sync,
+    add: impl Fn(&mut T, Block) + Send + Sync,
     join: impl Fn(T, T) -> T + Send + Sync,
 ) -> Result<T, Error> {
     let parts: Vec<u64> = (0..tensor.count()).step_by(PART).collect();
@@ -36,16 +43,27 @@ fn walk<T: Send>(
             if tensor.encoding == Encoding::Plain(DType::F32) && cfg!(target_endian = "little") {
                 let bytes = tensor.canonical(at, n, &mut raw)?;
                 if let Ok(values) = <[f32]>::ref_from_bytes(bytes) {
-                    add(&mut found, number, values);
+                    add(&mut found, Block { number, values, next: Prefetcher::behind(values) });
                     continue;
                 }
             }
             tensor.decode(at, &mut values[..n], &mut raw)?;
-            add(&mut found, number, &values[..n]);
+            let next = Prefetcher::new(bytes_of(tensor, at + n as u64, n));
+            add(&mut found, Block { number, values: &values[..n], next });
         }
         Ok(found)
     };
     parts.into_par_iter().map(part).try_reduce(&nothing, |a, b| Ok(join(a, b)))
+}
+
+/// About the bytes that some values are made of, where they are in memory.
+fn bytes_of(tensor: &Tensor, start: u64, n: usize) -> &[u8] {
+    let bytes = tensor.view().and_then(View::resident).unwrap_or_default();
+    let place = |value: u64| {
+        let part = u128::from(value) * bytes.len() as u128 / u128::from(tensor.count().max(1));
+        usize::try_from(part).unwrap_or(usize::MAX).min(bytes.len())
+    };
+    &bytes[place(start)..place(start.saturating_add(n as u64))]
 }
 
 /// What the first walk finds.
@@ -144,8 +162,8 @@ fn look(tensor: &Tensor, level: Level) -> Result<First, Error> {
     walk(
         tensor,
         nothing,
-        |first, number, values| {
-            let moments = Moments::of(level, values);
+        |first, Block { number, values, next }| {
+            let moments = Moments::of(level, values, next);
             match first.moments.last_mut() {
                 Some(sum) => *sum = sum.join(moments),
                 None => first.moments.push(moments),
@@ -218,13 +236,13 @@ fn count(
     walk(
         tensor,
         Second::default,
-        |Second { binned, nearby, ends: below }, number, values| {
+        |Second { binned, nearby, ends: below }, Block { number, values, next }| {
             let is_finite = finite.get(number).copied().unwrap_or(false);
             if likely.is_often {
                 count_below(level, values, &ends, below);
             }
             let had = binned.near.len();
-            counter.count(level, values, is_finite, binned);
+            counter.count(level, values, is_finite, next, binned);
             *nearby += (binned.near.len() - had) as u64;
             binned.near.truncate(MOST);
         },
@@ -278,7 +296,7 @@ fn select(
         let below = walk(
             tensor,
             || [0; EDGES],
-            |below, _, block| count_below(level, block, &values, below),
+            |below, block| count_below(level, block.values, &values, below),
             |a, b| std::array::from_fn(|i| a[i] + b[i]),
         )?;
         for (edge, below) in edges.into_iter().zip(below) {
