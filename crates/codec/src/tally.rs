@@ -10,14 +10,15 @@ pub use bins::{Binned, Bins, EDGES};
 pub use codes::CodeCounts;
 pub use select::select;
 
-use crate::simd::{Level, Prefetcher, Vector, dispatch};
+use crate::simd::{Level, Numbers, Prefetcher, Vector, dispatch};
 
 /// Values that are counted together, as many as the nearest cache holds: counts of fewer than 2^24
 /// are exact in f32.
 const TOGETHER: usize = 1 << 12;
 
-/// Lanes of the vectors.
+/// Lanes of the vectors that sums are made with, and of the narrowest that count.
 const LANES: usize = 16;
+const LEAST_LANES: usize = 8;
 
 /// Count, bounds, mean and deviation of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,11 +121,11 @@ dispatch! {
     /// squares those of the values.
     fn sums(values: &[f32], next: Prefetcher<'_>) -> Moments = sixteen sums_with;
     /// Adds to `counts`, for each edge, how many values are below it. NaN is below none.
-    pub fn count_below(values: &[f32], edges: &[f32], counts: &mut [u64]) = sixteen count_below_with;
+    pub fn count_below(values: &[f32], edges: &[f32], counts: &mut [u64]) = numbers count_below_with;
     /// Adds the values to `found` that are not below the first edge but below the second, and counts
     /// those below the first.
     pub fn collect_between(values: &[f32], edges: [f32; 2], found: &mut Vec<f32>) -> u64
-        = sixteen collect_between_with;
+        = numbers collect_between_with;
 }
 
 #[inline(always)]
@@ -208,7 +209,12 @@ fn total<V: Vector>(counts: V::Sums) -> u64 {
 }
 
 #[inline(always)]
-fn count_below_with<V: Vector>(token: V::Token, values: &[f32], edges: &[f32], counts: &mut [u64]) {
+fn count_below_with<V: Numbers>(
+    token: V::Token,
+    values: &[f32],
+    edges: &[f32],
+    counts: &mut [u64],
+) {
     for part in values.chunks(TOGETHER) {
         let mut slots = counts.iter_mut();
         // As many at a time as registers hold, which are read from the nearest cache again then.
@@ -225,7 +231,7 @@ fn count_below_with<V: Vector>(token: V::Token, values: &[f32], edges: &[f32], c
 }
 
 #[inline(always)]
-fn count_below_each<'a, V: Vector, const N: usize>(
+fn count_below_each<'a, V: Numbers, const N: usize>(
     token: V::Token,
     values: &[f32],
     edges: &[f32; N],
@@ -236,9 +242,9 @@ fn count_below_each<'a, V: Vector, const N: usize>(
         *limit = V::splat(token, *edge);
     }
     let mut below = [V::sums(token, 0); N];
-    let (whole, rest) = values.as_chunks::<LANES>();
-    for sixteen in whole {
-        let x = V::load(token, sixteen);
+    let (whole, rest) = values.split_at(values.len() / V::LANES * V::LANES);
+    for some in whole.chunks_exact(V::LANES) {
+        let x = V::load(token, some);
         for (below, limit) in below.iter_mut().zip(limits) {
             *below = V::count_less(*below, x, limit);
         }
@@ -249,7 +255,7 @@ fn count_below_each<'a, V: Vector, const N: usize>(
 }
 
 #[inline(always)]
-fn collect_between_with<V: Vector>(
+fn collect_between_with<V: Numbers>(
     token: V::Token,
     values: &[f32],
     [low, high]: [f32; 2],
@@ -259,11 +265,11 @@ fn collect_between_with<V: Vector>(
     let nothing = V::splat(token, f32::NEG_INFINITY);
     let mut count = 0;
     for part in values.chunks(TOGETHER) {
-        let (groups, rest) = part.as_chunks::<LANES>();
+        let (groups, rest) = part.split_at(part.len() / V::LANES * V::LANES);
         // Few groups have one, and nobody can guess which: they are listed without a branch.
-        let (mut listed, mut hits) = ([0; TOGETHER / LANES], 0);
+        let (mut listed, mut hits) = ([0; TOGETHER / LEAST_LANES], 0);
         let mut below = V::sums(token, 0);
-        for (number, group) in groups.iter().enumerate() {
+        for (number, group) in groups.chunks_exact(V::LANES).enumerate() {
             let x = V::load(token, group);
             below = V::count_less(below, x, from);
             listed[hits] = number;
@@ -272,7 +278,7 @@ fn collect_between_with<V: Vector>(
         }
         for number in &listed[..hits] {
             let (mut some, mut n) = ([0.0; LANES], 0);
-            for v in groups[*number] {
+            for &v in &groups[number * V::LANES..][..V::LANES] {
                 some[n % LANES] = v;
                 n += usize::from(v >= low) & usize::from(v < high);
             }

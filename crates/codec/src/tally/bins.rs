@@ -190,9 +190,10 @@ fn count_by_number_with<V: Numbers>(
         let mut bytes = [0; WIDEST];
         for (counts, pair) in counts.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
             V::store_quarters(pair, &mut bytes);
-            for (i, byte) in bytes.iter().enumerate() {
-                counts[0][i] += byte & 15;
-                counts[1][i] += byte >> 4;
+            let [first, second] = counts;
+            for (byte, (a, b)) in bytes.iter().zip(first.iter_mut().zip(second)) {
+                *a += byte & 15;
+                *b += byte >> 4;
             }
         }
     }

@@ -108,38 +108,27 @@ impl Quantizer<'_> {
     /// The values of a block, clamped to the bounds and padded with zeros.
     #[inline(always)]
     fn clamped<V: Eight>(&self, token: V::Token, block: &[f32]) -> [V; BLOCK / 8] {
+        let (mut low, mut high) = self.recipe.clip;
         let mut padded;
         let full: &[f32; BLOCK] = match block.try_into() {
             Ok(full) => full,
             Err(_) => {
                 padded = [0.0; BLOCK];
                 padded[..block.len()].copy_from_slice(block);
+                // Where the bounds leave zero out, padding is zero all the same.
+                if low > 0.0 || high < 0.0 {
+                    padded[..block.len()].iter_mut().for_each(|v| *v = v.min(high).max(low));
+                    (low, high) = (f32::NEG_INFINITY, f32::INFINITY);
+                }
                 &padded
             }
         };
-        let bounds = (V::splat(token, self.recipe.clip.0), V::splat(token, self.recipe.clip.1));
+        let bounds = (V::splat(token, low), V::splat(token, high));
         let mut values = [V::splat(token, 0.0); BLOCK / 8];
         for (lanes, eight) in values.iter_mut().zip(full.as_chunks::<8>().0) {
             *lanes = V::load(token, eight).clamp(bounds);
         }
-        if block.len() < BLOCK && !(self.recipe.clip.0 <= 0.0 && self.recipe.clip.1 >= 0.0) {
-            self.clear_padding(token, block.len(), &mut values);
-        }
         values
-    }
-
-    /// Sets the padding of a block to zero, which it is not where the bounds leave zero out.
-    #[inline(always)]
-    fn clear_padding<V: Eight>(&self, token: V::Token, len: usize, values: &mut [V; BLOCK / 8]) {
-        for (i, lanes) in values.iter_mut().enumerate() {
-            let mut eight = lanes.to_array();
-            eight
-                .iter_mut()
-                .enumerate()
-                .filter(|(j, _)| 8 * i + j >= len)
-                .for_each(|(_, v)| *v = 0.0);
-            *lanes = V::load(token, &eight);
-        }
     }
 }
 
