@@ -34,8 +34,9 @@ const CASES: [(&str, u64, f64); 6] = [
     ("q8 blocks, as f32", 4, 1.0 / 3.0),
 ];
 
-/// What statistics of small types come down to, and so the limit of their speed: bits and bytes of a number.
-const COUNTED: [(u32, u64); 2] = [(8, 1), (16, 2)];
+/// What statistics of small types come down to, and so the limit of their speed: an increment for each two
+/// bytes, of counts that are bytes too and are not looked at when they are full. The types.
+const COUNTED: [DType; 2] = [DType::F16, DType::I8];
 
 /// Where f32 are not in the caches, their statistics need two walks: no value can be counted before the
 /// smallest and the largest are known.
@@ -56,11 +57,12 @@ pub fn measure(_: &Files) -> Outcome<Vec<Row>> {
         }
         // It is of one thread, whatever the statistics have.
         if threads == "1" {
-            for (pair, (bits, size)) in counted.chunks_exact(2).zip(COUNTED) {
+            for (pair, dtype) in counted.chunks_exact(2).zip(COUNTED) {
                 let what = format!(
-                    "only counting how often each number of {bits} bits is there, {cores}; peer: reading the bytes"
+                    "only an increment for each 16 bits of {dtype}, {cores}; peer: reading the bytes"
                 );
-                rows.push(throughput_beside(&what, &pair[0], &pair[1], VALUES as u64 * size));
+                let bytes = VALUES as u64 * dtype.bits() / 8;
+                rows.push(throughput_beside(&what, &pair[0], &pair[1], bytes));
             }
             let walks = &counted[2 * COUNTED.len()..];
             let what = format!(
@@ -112,12 +114,14 @@ pub fn child() -> Outcome<()> {
         )
     });
     let mut all = sides.collect::<Vec<_>>().concat();
-    for (_, size) in COUNTED {
-        let bytes = &raw[..VALUES * size as usize];
-        let mut counts = vec![[0u32; TABLES]; 1 << (8 * size)];
+    for dtype in COUNTED {
+        let plain = |t: &&Tensor| t.encoding == Encoding::Plain(dtype);
+        let view = tensors.iter().find(plain).and_then(Tensor::view);
+        let bytes = view.and_then(View::resident).ok_or("it is in memory")?;
+        let mut counts = vec![0u8; 1 << 16];
         all.extend(in_turn(
             ROUNDS,
-            [&mut || count(black_box(bytes), size, &mut counts), &mut || {
+            [&mut || count(black_box(bytes), &mut counts), &mut || {
                 black_box(read(black_box(bytes)));
             }],
         ));
@@ -141,18 +145,13 @@ fn add_line(mut sums: [u64; 8], line: &[u8; 64]) -> [u64; 8] {
     sums
 }
 
-/// Numbers side by side are counted apart, for an increment that meets the one before has to wait for it.
-const TABLES: usize = 4;
-
-fn count(bytes: &[u8], size: u64, counts: &mut [[u32; TABLES]]) {
-    if size == 1 {
-        for four in bytes.as_chunks::<TABLES>().0 {
-            four.iter().enumerate().for_each(|(i, v)| counts[usize::from(*v)][i] += 1);
-        }
-    } else {
-        for four in bytes.as_chunks::<2>().0.as_chunks::<TABLES>().0 {
-            let each = four.iter().enumerate();
-            each.for_each(|(i, v)| counts[usize::from(u16::from_le_bytes(*v))][i] += 1);
+fn count(bytes: &[u8], counts: &mut [u8]) {
+    let Some(counts) = counts.first_chunk_mut::<{ 1 << 16 }>() else { return };
+    for eight in bytes.as_chunks::<8>().0 {
+        let eight = u64::from_le_bytes(*eight);
+        for i in 0..4 {
+            let count = &mut counts[usize::from((eight >> (16 * i)) as u16)];
+            *count = count.wrapping_add(1);
         }
     }
 }

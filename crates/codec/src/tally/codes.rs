@@ -25,6 +25,8 @@ struct Pairs {
     last: Vec<u8>,
     /// How often that was full.
     full: Vec<u32>,
+    /// Neighbours were often the same among the last that were counted.
+    apart: bool,
 }
 
 /// So many codes of 8 bits are worth tables for two at a time.
@@ -37,8 +39,8 @@ const PAIRS: usize = 1 << 16;
 const BYTE_TABLES: usize = 8;
 const PAIR_TABLES: usize = 4;
 
-/// Bytes that are counted in the same way, and the first of them, which tell how: whether more than one of
-/// so many neighbours are the same.
+/// Bytes that are counted in the same way, and the first of them, which tell how the next ones are: whether more
+/// than one of so many neighbours are the same.
 const TOGETHER: usize = 1 << 14;
 const ASKED: usize = 1 << 9;
 const OFTEN: usize = 16;
@@ -110,20 +112,22 @@ fn add_bytes(tables: &mut [u32], raw: &[u8]) {
 
 impl Pairs {
     fn new() -> Pairs {
-        Pairs { last: vec![0; PAIRS], full: vec![0; PAIRS] }
+        Pairs { last: vec![0; PAIRS], full: vec![0; PAIRS], apart: false }
     }
 
     fn add(&mut self, raw: &[u8]) {
         for part in raw.chunks(TOGETHER) {
             // Neighbours that are the same are counted apart; else there are fewer places to be cached.
-            let asked = part[..part.len().min(ASKED)].as_chunks::<4>().0;
-            let same = asked.iter().filter(|four| four[..2] == four[2..]).count();
-            if same * OFTEN > asked.len() {
+            if self.apart {
                 self.last.resize(PAIR_TABLES * PAIRS, 0);
                 self.add_to::<PAIR_TABLES>(part);
             } else {
                 self.add_to::<1>(part);
             }
+            // Of the next ones, by these, which are there now.
+            let asked = part[..part.len().min(ASKED)].as_chunks::<4>().0;
+            let same = asked.iter().filter(|four| four[..2] == four[2..]).count();
+            self.apart = same * OFTEN > asked.len();
         }
     }
 
