@@ -133,7 +133,7 @@ pub fn fixtures() -> Vec<Fixture> {
 }
 
 /// The same time in every run, also where there is no clock.
-fn dated() -> Options {
+pub fn dated() -> Options {
     Options::default().with("created-at", "2025-01-16T12:00:00Z")
 }
 

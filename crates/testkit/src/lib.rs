@@ -17,7 +17,7 @@ mod words;
 pub use bombs::{Bomb, bombs};
 pub use compare::{same_values, stored, values};
 pub use embd::embd_with_shifted_data;
-pub use fixtures::{Fixture, blocks_container, fixtures, rich_container, scaled_container};
+pub use fixtures::{Fixture, blocks_container, dated, fixtures, rich_container, scaled_container};
 pub use mutants::{bit_flips, boundary_integers, structural_bytes, truncations};
 pub use ranges::{Ranges, Reads};
 pub use snapshot::assert_snapshot;
